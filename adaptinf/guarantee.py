@@ -284,8 +284,8 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
     A record's own context does not define a public partition. Records are replaced, so one with another
     context leaves one group and enters another: the cost is the sum of the two largest epsilons.
 
-    A person with several rounds may enter several mechanisms. Compose the guarantees of single rounds, then
-    apply `group`.
+    A person with several rounds may contribute to several mechanisms. Compose the guarantees of single
+    rounds, then apply `group`.
 
     References
     ----------
@@ -322,8 +322,8 @@ def _no_partition(guarantees: Sequence[PrivacyGuarantee], over: str) -> str:
     """The reason why a record may enter several mechanisms; empty if it enters only one."""
     if guarantees[0].rounds > 1:
         return (
-            "a person with several rounds may enter several mechanisms; combine the guarantees for single "
-            "rounds, then use group(m)"
+            "a person with several rounds may contribute to several mechanisms; combine the guarantees for "
+            "single rounds, then use group(m)"
         )
     if over == "contexts" and guarantees[0].unit == "record":
         largest = sum(sorted(g.epsilon for g in guarantees)[-2:])

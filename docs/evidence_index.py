@@ -103,6 +103,15 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "errors at most .055 in {0} cells",
             "nominal .05, plus simulation error",
         ),
+        "looks_several": (
+            "Plans with several treatments keep their level if some leave, all drift, or outcomes are lost",
+            (
+                r"plus three Monte Carlo errors, in (\d+ of \d+) cells.*?"
+                r"10,000 trials take \*\*(\d+) seconds"
+            ),
+            "family-wise errors at most .05 in {0} cells; 10,000 late trials take {1} seconds",
+            "nominal .05, plus simulation error; 120 seconds",
+        ),
         "regression_drift": (
             "Intervals for regression coefficients of arms remain valid if all arms' means rise together",
             (
@@ -329,6 +338,26 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             r"p99 below 100 ms: \*\*(\d+)\*\*, where (\d+) are wanted",
             "{0} pairs of an assignment and its outcome a second, from one process",
             "{1} on an idle machine",
+        ),
+        "service_kills": (
+            "A served trial loses nothing when its process is killed under 50 clients, on both databases",
+            r"\| SQLite \| (\d+) \|.*?\| (\d+) \| (\d+) \| [\d,]+ \| \| PostgreSQL \| (\d+) \|"
+            r".*?\| (\d+) \| (\d+) \| [\d,]+ \|",
+            "{0} and {3} kills: {1} and {4} answers lost, {2} and {5} participants assigned twice",
+            "200 each, none",
+        ),
+        "service_timing": (
+            "The time of an answer does not tell the arm",
+            r"\| as it is \| ([\d,]+) \| [\d.]+ \| [\d.]+ \| ([\d.]+) \| \| planted \| [\d,]+ \| [\d.]+ \| "
+            r"[\d.]+ \| ([\d.]+) \|",
+            "p = {1} in {0} requests; p = {2} with a planted delay of .5 ms",
+            "above .001; at most .001",
+        ),
+        "service_hostile": (
+            "Whatever is sent to a served trial has one answer",
+            r"\*\*([\d,]+)\*\* requests with \*\*(\d+)\*\* server errors; failed checks: (\w+)",
+            "{0} generated requests: {1} server errors, failed checks: {2}",
+            "5,000; none",
         ),
         "trial_server": (
             "A live trial in PostgreSQL loses nothing when clients and the server are killed",

@@ -204,20 +204,20 @@ _WITHIN = "inference.results.comparison.Comparison.summary"
 ADJUSTED_WITHIN = {
     "holm": Claim(
         _WITHIN,
-        "P-values are adjusted for the number of terms in a column by Holm's method; each interval is for "
-        "one term.",
+        "P-values are adjusted for the number of terms in a column by Holm's method; intervals "
+        "are not adjusted.",
         "note",
     ),
     "bh": Claim(
         _WITHIN,
-        "P-values are adjusted for the number of terms in a column by the Benjamini-Hochberg method; each "
-        "interval is for one term.",
+        "P-values are adjusted for the number of terms in a column by the Benjamini-Hochberg method; "
+        "intervals are not adjusted.",
         "note",
     ),
     "max-t": Claim(
         _WITHIN,
         "P-values and intervals are adjusted for the number of terms in a column (max-t); corrected p-values "
-        "are adjusted by Holm's method, and corrected intervals are for one term each.",
+        "are adjusted by Holm's method, and corrected intervals are not adjusted.",
         "note",
     ),
 }

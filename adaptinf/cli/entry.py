@@ -32,6 +32,7 @@ _COMMANDS = {
         "write a log to a file that stores the roles of its columns, or other formats to Parquet",
     ),
     "trial": ("trial_commands", "run a live trial that is stored in a file"),
+    "qualify": ("qualify_command", "check this installation, with tests whose answers are known"),
     "demo": (
         "demo_command",
         "simulate three experiments in which textbook intervals fail, and write a report",

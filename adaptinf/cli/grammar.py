@@ -15,8 +15,8 @@ from adaptinf.texts import ROOM, absent, did_you_mean, unlisted, visible
 DONE, CONCERN, REFUSED, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; the last is that of a shell after Ctrl-C."""
 EXIT_CODES = (
-    "Exit codes: 0 success; 1 a problem found under --strict, or by adaptinf trial verify or audit-noise; 2 "
-    "refused."
+    "Exit codes: 0 success; 1 a problem found under --strict, or by adaptinf qualify, trial verify or trial "
+    "audit-noise; 2 refused."
 )
 _WIDEST = 100
 _NEEDED = "the following arguments are required: "

@@ -23,6 +23,8 @@ def serve_flags(parser: CommandParser) -> None:
     parser.add_argument("--port", type=int, default=8080, help="port; 0: any free port")
     said = "PEM file with the certificate; required if other machines can reach the host"
     parser.add_argument("--certificate", type=path_of, metavar="FILE", help=said)
+    said = "TOML file that turns on what others are offered or told; readable by its owner alone"
+    parser.add_argument("--configuration", type=path_of, metavar="FILE", help=said)
     parser.add_argument("--private-key", type=path_of, metavar="FILE", help="PEM file with its private key")
 
 
@@ -38,12 +40,23 @@ def token_flags(parser: CommandParser) -> None:
 def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
     """Serve the trial until a signal; prints one line when it accepts requests."""
     from adaptinf.service.server import serve
+    from adaptinf.service.settings import NOTHING, settings_from
+
+    chosen = arguments.configuration
 
     def say(address: str) -> None:
         # The address of a database may contain its password.
         print(f"serving {_PASSWORD.sub('://', arguments.file)} at {address}", flush=True)
 
-    serve(trial, arguments.host, arguments.port, arguments.certificate, arguments.private_key, say)
+    serve(
+        trial,
+        arguments.host,
+        arguments.port,
+        arguments.certificate,
+        arguments.private_key,
+        say,
+        settings_from(chosen) if chosen else NOTHING,
+    )
     return DONE
 
 

@@ -24,8 +24,25 @@ from adaptinf.cli.grammar import (
     tell,
 )
 from adaptinf.cli.options import operator_options
+from adaptinf.cli.options.custody_options import (
+    expire,
+    expiry_flags,
+    export_trail,
+    retention,
+    retention_flags,
+    trail_flags,
+    verification_flags,
+    verify_trail,
+)
 from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of, plan_of
-from adaptinf.cli.options.key_options import chain_flag, checked_chain, key_flag, made_key, rekey_flags
+from adaptinf.cli.options.key_options import (
+    chain_flag,
+    checked_chain,
+    heads_flags,
+    key_flag,
+    made_key,
+    rekey_flags,
+)
 from adaptinf.cli.serve_commands import serve_flags, serve_trial, token_flags, token_of_trial
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
 
@@ -50,6 +67,10 @@ _SAID = {
     **operator_options.SAID,
     "history": "list the actions taken on the trial, by whom and why",
     "export": "write the log as Parquet",
+    "export-trail": "write all rows of the journal to a signed file",
+    "verify-trail": "check a signed file, without the trial",
+    "retention": "declare how long names are kept after the end, or show it",
+    "expire": "destroy the names of all participants whose period has ended",
     "backup": "write a copy to a new file",
     "restore": "replace a lost trial file with a copy of it",
     "moved": "declare that the file was moved and that no other copy continues the trial",
@@ -93,6 +114,10 @@ _EXAMPLES = {
     **operator_options.EXAMPLES,
     "history": "trial.db",
     "export": "trial.db log.parquet --missing drop",
+    "export-trail": "trial.db trail.zip --sign private.pem",
+    "verify-trail": "trail.zip --public-key public.pem",
+    "retention": 'trial.db --days 365 --reason "protocol, section 9" --by "the sponsor"',
+    "expire": 'trial.db --by "data protection"',
     "backup": "trial.db copy.db",
     "restore": 'copy.db --reason "the disk failed" --by "the office"',
     "moved": 'trial.db --reason "a new server" --by "the office"',
@@ -136,9 +161,10 @@ def add_trial(commands: Any, short: str) -> None:
             help=_KEY_FILE if name == _MADE else _FILE,
         )
         _FLAGS.get(name, lambda _: None)(action)
-        if name != _MADE:
+        if name not in (_MADE, "verify-trail"):
             key_flag(action)
-    for name in ("export", "backup"):
+            heads_flags(action)
+    for name in ("export", "export-trail", "backup"):
         actions.choices[name].add_argument("output", metavar="OUTPUT", type=path_of, help="the file to write")
     said = "another trial whose noise must not be reused, with the same key if it has one; once for each"
     actions.choices["audit-noise"].add_argument(
@@ -293,12 +319,20 @@ _FLAGS = {
     **operator_options.FLAGS,
     "token": token_flags,
     "serve": serve_flags,
+    "export-trail": trail_flags,
+    "verify-trail": verification_flags,
+    "retention": retention_flags,
+    "expire": expiry_flags,
 }
 
 
-_OTHERS = {"token": token_of_trial, "serve": serve_trial} | dict.fromkeys(
-    operator_options.SAID, operator_options.act
-)
+_OTHERS = {
+    "token": token_of_trial,
+    "serve": serve_trial,
+    "export-trail": export_trail,
+    "retention": retention,
+    "expire": expire,
+} | dict.fromkeys(operator_options.SAID, operator_options.act)
 """Actions in files of their own."""
 
 
@@ -317,7 +351,10 @@ _OPTIONAL = ("context", "site")
 
 # The flags of these actions identify nobody, so their help need not explain how to keep names off the command
 # line.
-_NAMELESS = ("create", "verify", "export", "token", "serve", "stock")
+_NAMELESS = (
+    *("create", "verify", "export", "token", "serve", "stock"),
+    *("export-trail", "verify-trail", "retention", "expire"),
+)
 _MADE = "key"
 """The action that makes a key: it is not about a trial."""
 
@@ -353,11 +390,11 @@ def run_trial(arguments: argparse.Namespace) -> int:
         if arguments.action == "verify" and arguments.chain:
             _say(checked_chain(arguments))
             return DONE
-        return _done(arguments)
+        return verify_trail(arguments) if arguments.action == "verify-trail" else _done(arguments)
     except JournalError as error:
-        if arguments.action != "verify":
+        if arguments.action not in ("verify", "verify-trail"):
             raise
-        tell(f"adaptinf trial verify: {error}")
+        tell(f"adaptinf trial {arguments.action}: {error}")
         return CONCERN
 
 
@@ -365,7 +402,7 @@ def _done(arguments: argparse.Namespace) -> int:
     from adaptinf.trial import Trial
 
     with _warned():
-        trial = Trial.open(arguments.file, key_file=arguments.key_file)
+        trial = Trial.open(arguments.file, key_file=arguments.key_file, heads=arguments.heads)
     with trial:
         if arguments.action in _FIELDS:
             with _warned():
@@ -449,6 +486,7 @@ def _created(arguments: argparse.Namespace) -> Trial:
             in_time=arguments.in_time,
             key_file=arguments.key_file,
             blinded=arguments.blinded,
+            heads=arguments.heads,
         )
 
 

@@ -146,7 +146,7 @@ def _name(body: str, action_id: str | None, place: int) -> Any:
 
 
 def _features(body: str) -> dict[str, Any]:
-    """Values of features by namespace.feature, 1 if none is written; repeated names are summed."""
+    """Values by namespace.feature, 1 if none is given; those of a repeated feature are summed."""
     found: dict[str, Any] = {}
     for name, value in _pairs(body):
         found[name] = found[name] + value if isinstance(found.get(name), float) else value

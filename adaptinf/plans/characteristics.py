@@ -20,6 +20,7 @@ from adaptinf.plans import several_characteristics as several
 from adaptinf.plans.dropping import check_dropping, drops
 from adaptinf.plans.planning.exact_rates import constant_rates, with_exact
 from adaptinf.plans.planning.timing import (
+    MANY,
     calendar_numbers,
     late_environment_problems,
     late_problems,
@@ -207,7 +208,7 @@ def simulated(
     By name (r,), `rounds` of each arm (r, K), and those of `each` treatment. If errors are counted, trials
     that fail are left out. Without estimates, only decisions are made.
     """
-    starts, told = range(0, replications, BLOCK), (count, estimates)
+    starts, told = range(0, replications, BLOCK), (count, estimates, replications >= MANY)
     jobs = (
         (_block, (plan, environment, truth, seed, start // BLOCK, min(BLOCK, replications - start), *told))
         for start in starts
@@ -232,6 +233,7 @@ def _block(
     size: int,
     count: bool,
     estimates: bool,
+    fast: bool,
 ) -> tuple[list[FloatArray], str]:
     """Trials that share a stream of random numbers, (numbers + K,) each, and the first error."""
     rng = np.random.default_rng(child(seed, block))
@@ -239,7 +241,7 @@ def _block(
     first = ""
     for _ in range(size):
         try:
-            found.append(_trial(plan, environment, truth, rng, estimates))
+            found.append(_trial(plan, environment, truth, rng, estimates, fast))
         except Exception as error:
             if not count:
                 raise
@@ -248,12 +250,17 @@ def _block(
 
 
 def _trial(
-    plan: Plan, environment: Environment, truth: Any, rng: np.random.Generator, estimates: bool
+    plan: Plan,
+    environment: Environment,
+    truth: Any,
+    rng: np.random.Generator,
+    estimates: bool,
+    fast: bool,
 ) -> FloatArray:
     """Numbers of one trial, in the order of `_NUMBERS`, and the rounds of each arm."""
     if plan.joint:
-        return several.trial(plan, environment, truth, rng)
-    log, calendar = trial_of(plan, environment, rng)
+        return several.trial(plan, environment, truth, rng, fast)
+    log, calendar = trial_of(plan, environment, rng, fast)
     process = plan.process(log)
     assert process is not None
     course = plan.follow(process, log)

@@ -2,43 +2,68 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from adaptinf.designs.function_design import FunctionDesign
+from adaptinf.inference.group_sequential.score_process import ScoreProcesses, score_processes
 from adaptinf.parameters import refuse
+from adaptinf.plans.planning.strata import inflated
+from adaptinf.plans.planning.timing import Calendar, calendar_of, opened, trial_of
+from adaptinf.plans.several import Following, SeveralCourse, left
+from adaptinf.sessions.enrolment import enrol, first_rounds
 from adaptinf.simulation.environments import Environment
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
     from adaptinf.plans.plan import Plan
-    from adaptinf.sessions.session import Session
 
 
-def run(plan: Plan, environment: Environment, rng: np.random.Generator) -> AdaptiveLog:
-    """One trial; with a rule for dropping, up to its stop, and treatments are removed as in a live trial."""
-    if not drops(plan):
-        return plan.design.run(environment, plan.horizon, rng=rng)
-    rewards = potential_rewards(environment, plan.horizon, rng)
-    session = _session(plan, environment, rng)
-    gone: set[int] = set()
-    start = 0
-    for look in plan.looks.tolist():
-        for row in rewards[start:look]:
-            decision = session.assign()
-            session.record(decision.id, float(row[decision.arm]))
-        start, log = look, session.log()
-        found = plan.look(log)
-        if found.decision != "continue":
+class Followed(NamedTuple):
+    """A simulated trial up to its stop, at least; action, reward (T,), of participants with an outcome."""
+
+    action: IntArray
+    reward: FloatArray
+    processes: ScoreProcesses
+    course: SeveralCourse
+    calendar: Calendar | None
+
+
+def run(plan: Plan, environment: Environment, rng: np.random.Generator, fast: bool = False) -> Followed:
+    """One trial of several treatments; if treatments can leave by rule, only up to its stop."""
+    if drops(plan):
+        return _run_from_look_to_look(plan, environment, rng, fast)
+    log, calendar = trial_of(plan, environment, rng, fast)
+    processes = plan.processes(log)
+    assert processes is not None
+    course = plan.follow_several(processes, log)
+    return Followed(log.arrays.action, log.arrays.reward, processes, course, calendar)
+
+
+def _run_from_look_to_look(
+    plan: Plan, environment: Environment, rng: np.random.Generator, fast: bool
+) -> Followed:
+    """One trial from which treatments are removed as in a live one: once a look knows its outcomes."""
+    calendar = calendar_of(plan.timing, plan.horizon, rng)
+    session, people = opened(plan, environment, calendar, rng)
+    codes, gone = plan.positions, set[int]()
+    following = Following(len(codes) - 1, plan.rule)
+    for look, rounds in enumerate(plan.looks.tolist()):
+        time, enrolled, _ = calendar.at_look(rounds)
+        enrol(session, people, int(enrolled), time, fast)
+        last, upto = calendar.last(rounds), plan.looks[: look + 1]
+        action, reward, propensities = first_rounds(session, calendar.kept[:last])
+        processes = score_processes(action, reward, propensities, codes[:-1], codes[-1], upto, plan.margin)
+        processes = inflated(processes, plan.inflation)
+        following.proceed(processes, left(propensities, codes, upto))
+        if following.decision != "continue":
             break
-        for code in map(plan.arms.index, found.dropped):
+        for code in [codes[j] for j in np.flatnonzero(following.gone <= look + 1).tolist()]:
             if code not in gone:
                 session.remove_arm(code)
                 gone.add(code)
-    return log
+    shown = calendar if plan.timing.stated else None
+    return Followed(action, reward, processes, following.course(), shown)
 
 
 def drops(plan: Plan) -> bool:
@@ -50,24 +75,7 @@ def check_dropping(plan: Plan, environment: Environment) -> None:
     """Refuse designs that cannot continue without an arm, and environments with contexts or delays."""
     if environment.features or environment.dimension or environment.delayed:
         refuse("Plan.operating_characteristics", ["drop requires environments without contexts or delays"])
-    session = _session(plan, environment, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    session, _ = opened(plan, environment, calendar_of(plan.timing, plan.horizon, rng), rng)
     session.assign()
     session.remove_arm(plan.positions[0])
-
-
-def _session(plan: Plan, environment: Environment, rng: np.random.Generator) -> Session:
-    return plan.design.session(
-        environment.n_arms, plan.horizon, reward_range=environment.reward_range, rng=rng
-    )
-
-
-def potential_rewards(environment: Environment, horizon: int, rng: np.random.Generator) -> FloatArray:
-    """Rewards of every arm, (T, K): those of trials that always assign it, with the same random numbers."""
-    seed = np.random.SeedSequence(int(rng.integers(2**63)))
-    arms = range(environment.n_arms)
-    runs = [FunctionDesign(partial(_always, arm)).run(environment, horizon, rng=seed) for arm in arms]
-    return np.column_stack([log.arrays.reward for log in runs])
-
-
-def _always(arm: int, state: Any, context: Any, rng: Any) -> int:
-    return arm

@@ -37,7 +37,7 @@ from adaptinf.plans.looks import Look
 from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
 from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
 from adaptinf.plans.planning.planner import Planning
-from adaptinf.plans.planning.strata import stratified_processes
+from adaptinf.plans.planning.strata import inflated, stratified_processes
 from adaptinf.plans.planning.timing import Timing
 from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
 from adaptinf.plans.several import SeveralCourse, follow_several, left
@@ -473,9 +473,7 @@ class Plan(StoredPlan, Planning):
         looks = self._reached(log, stage)
         if not len(looks):
             return None
-        found, factor = stratified_processes(log, self.strata, codes, looks, self.margin), self.inflation
-        each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
-        return found if factor == 1.0 else found._replace(each=tuple(each))
+        return inflated(stratified_processes(log, self.strata, codes, looks, self.margin), self.inflation)
 
     def _reached(self, log: AdaptiveLog, stage: int | None) -> IntArray:
         """Rounds of the looks that a log has reached, up to a stage."""

@@ -45,39 +45,6 @@ class Scores:
         return int(self.z.shape[1])
 
 
-def scores_of(
-    processes: ScoreProcesses, gone: IntArray, least: float, null: FloatArray | float = 0.0
-) -> Scores:
-    """What the tests need; gone (J,), the first look without each treatment; null (J,), shifts its mean."""
-    shape = processes.products.shape[:2]
-    shift = np.broadcast_to(null, shape[1])
-    z, enough = np.zeros(shape), np.zeros(shape, dtype=bool)
-    for j, process in enumerate(processes.each):
-        size = np.minimum(process.effective, process.events)
-        enough[:, j] = (size >= least) & (process.clock > 0.0)
-        for look in np.flatnonzero(enough[:, j]):
-            score = (process.score[look] - shift[j] * process.slope[look]) / math.sqrt(process.clock[look])
-            z[look, j] = normal_score(float(score), float(process.effective[look]) - 1.0)
-    there = np.arange(shape[0])[:, None] < gone
-    return Scores(z, enough, enough & there, _continued(processes.products, gone))
-
-
-def _continued(products: FloatArray, gone: IntArray) -> FloatArray:
-    """Products of steps, in which a treatment that has left grows as the others do; (k, J, J)."""
-    found = products.copy()
-    for look in range(1, len(found)):
-        left = np.flatnonzero(gone <= look)
-        stay = np.flatnonzero(gone > look)
-        if not len(left) or not len(stay):
-            continue
-        before = products[look - 1, stay, stay].sum()
-        growth = products[look, stay, stay].sum() / before if before > 0.0 else 1.0
-        for j in left:
-            # Its steps are as large as before, relative to those of the others, and as correlated.
-            found[look, j, :] = found[look, :, j] = growth * found[look - 1, j, :]
-    return found
-
-
 class ClosedTests:
     """The tests of all hypotheses about J treatments; each is only computed as far as it is asked for."""
 
@@ -185,36 +152,78 @@ def left(propensities: FloatArray, codes: tuple[int, ...], looks: IntArray) -> I
     return np.where(found < len(looks), found, _NEVER)
 
 
-def follow_several(processes: ScoreProcesses, gone: IntArray, rule: Rule) -> SeveralCourse:
-    """The course over the looks that a trial has reached; gone (J,), as its log says.
+class Following:
+    """A trial from look to look. It stops at the first that rejects a treatment, or once none is left.
 
-    The trial stops at the first look that rejects a treatment, or once none is left.
+    `gone` (J,) is the first look without each treatment.
     """
-    reached, last = len(processes.products), len(rule.spent) - 1
-    gone, look = gone.copy(), -1
-    decision: Decision = "continue"
-    scores = scores_of(processes, gone, rule.least)
-    tests = ClosedTests(scores, rule.spent, rule.sides)
-    rejected = np.zeros(scores.many, dtype=bool)
-    for look in range(reached):
+
+    def __init__(self, many: int, rule: Rule) -> None:
+        size = len(rule.spent), many
+        none = np.zeros(size, dtype=bool)
+        self._rule, self._scores = rule, Scores(np.zeros(size), none, none.copy(), np.zeros((*size, many)))
+        self._tests = ClosedTests(self._scores, rule.spent, rule.sides)
+        self._look, self._rejected = -1, np.zeros(many, dtype=bool)
+        self._leaves: IntArray = np.full(many, _NEVER)
+        self.gone = self._leaves
+        self.decision: Decision = "continue"
+
+    def proceed(self, processes: ScoreProcesses, absent: IntArray) -> None:
+        """The next look; absent (J,), the first look without each treatment, as the log says."""
+        self._look += 1
+        look, scores, rule = self._look, self._scores, self._rule
+        self.gone = np.where(self._leaves < _NEVER, self._leaves, absent)
+        self._enter(processes)
         tested = scores.tested[look]
-        if tested.any() and tests.excess(tuple(range(scores.many)), look) >= 0.0:
-            rejected = tested & np.array([tests.rejected(j, look) >= 0.0 for j in range(scores.many)])
-        if rejected.any():
-            decision = "reject"
-        elif look < last:
-            leaves = tested & (scores.z[look] <= rule.drop[look])
-            if leaves.any():
-                gone[leaves] = look + 1
-                scores.tested[look + 1 :, leaves] = False
-                scores.products[look + 1 :] = _continued(processes.products, gone)[look + 1 :]
-            decision = _futile(scores, gone, look, rule)
-        if decision != "continue":
+        if tested.any() and self._tests.excess(tuple(range(scores.many)), look) >= 0.0:
+            self._rejected = tested & np.array(
+                [self._tests.rejected(j, look) >= 0.0 for j in range(scores.many)]
+            )
+        if self._rejected.any():
+            self.decision = "reject"
+        elif look < len(rule.spent) - 1:
+            self._leaves[tested & (scores.z[look] <= rule.drop[look])] = look + 1
+            self.gone = np.where(self._leaves < _NEVER, self._leaves, absent)
+            self.decision = _futile(scores, self.gone, look, rule)
+        else:
+            self.decision = "no rejection" if tested.any() else "too few data"
+
+    def _enter(self, processes: ScoreProcesses) -> None:
+        """What the tests need of a look."""
+        look, scores = self._look, self._scores
+        for j, process in enumerate(processes.each):
+            size = min(float(process.effective[look]), float(process.events[look]))
+            scores.counted[look, j] = size >= self._rule.least and process.clock[look] > 0.0
+            if scores.counted[look, j]:
+                score = process.score[look] / math.sqrt(process.clock[look])
+                scores.z[look, j] = normal_score(float(score), float(process.effective[look]) - 1.0)
+        scores.tested[look] = scores.counted[look] & (look < self.gone)
+        found = scores.products[look]
+        found[:] = processes.products[look]
+        left, stay = np.flatnonzero(self.gone <= look), np.flatnonzero(self.gone > look)
+        if look == 0 or not len(left) or not len(stay):
+            return
+        before = processes.products[look - 1, stay, stay].sum()
+        growth = found[stay, stay].sum() / before if before > 0.0 else 1.0
+        for j in left.tolist():
+            # Its steps are as large as before, relative to those of the others, and as correlated.
+            found[j, :] = found[:, j] = growth * scores.products[look - 1, j, :]
+
+    def course(self) -> SeveralCourse:
+        """The trial so far."""
+        tested = self._scores.tested[: self._look + 1]
+        at = np.array([_last(tested[:, j]) for j in range(self._scores.many)])
+        return SeveralCourse(self.decision, self._look, self._rejected, self.gone, at, self._tests)
+
+
+def follow_several(processes: ScoreProcesses, gone: IntArray, rule: Rule) -> SeveralCourse:
+    """The course over the looks that a trial has reached; gone (J,), as its log says."""
+    following = Following(processes.products.shape[1], rule)
+    for _ in range(len(processes.products)):
+        following.proceed(processes, gone)
+        if following.decision != "continue":
             break
-    if decision == "continue" and look == last:
-        decision = "no rejection" if scores.tested[last].any() else "too few data"
-    at = np.array([_last(scores.tested[: look + 1, j]) for j in range(scores.many)])
-    return SeveralCourse(decision, look, rejected, gone, at, tests)
+    return following.course()
 
 
 def _futile(scores: Scores, gone: IntArray, look: int, rule: Rule) -> Decision:

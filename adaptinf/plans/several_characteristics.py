@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.plans.dropping import run
+from adaptinf.plans.planning.timing import calendar_numbers
 from adaptinf.plans.several_results import RepeatedReference
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import FloatArray
@@ -22,16 +23,16 @@ def differences(plan: Plan, environment: Environment) -> FloatArray:
     return np.asarray(means[:-1] - means[-1])
 
 
-def trial(plan: Plan, environment: Environment, truth: FloatArray, rng: np.random.Generator) -> FloatArray:
+def trial(
+    plan: Plan, environment: Environment, truth: FloatArray, rng: np.random.Generator, fast: bool
+) -> FloatArray:
     """Numbers of one trial: those of any plan, the rounds of each arm, and three of each treatment.
 
     The last are whether it is rejected, whether it has left, and the error of its estimate.
     """
-    log = run(plan, environment, rng)
-    processes = plan.processes(log)
-    assert processes is not None
-    course = plan.follow_several(processes, log)
-    reference = RepeatedReference(processes, course, plan.spent, plan.margin)
+    followed = run(plan, environment, rng, fast)
+    course = followed.course
+    reference = RepeatedReference(followed.processes, course, plan.spent, plan.margin)
     error, tested, held = np.full(len(truth), math.nan), course.at >= 0, math.nan
     if tested.any():
         error = reference.estimate - truth
@@ -39,13 +40,14 @@ def trial(plan: Plan, environment: Environment, truth: FloatArray, rng: np.rando
         low, high = reference.limits(two_sided).T
         held = float(np.all(~tested | ((low <= truth) & (truth <= high))))
     size = int(plan.looks[course.look])
-    rounds = np.bincount(log.arrays.action[:size], minlength=log.n_arms)
+    rounds = np.bincount(followed.action[:size], minlength=len(plan.arms))
+    times = calendar_numbers(followed.calendar, size)
     rejects, futile, untested = (
         float(course.decision == name) for name in ("reject", "futility", "too few data")
     )
     above = float(bool(np.any(course.rejected & (error + truth > plan.margin))))
-    told = [course.look, rejects, above, futile, untested, size, log.arrays.reward[:size].mean()]
-    numbers = [*told, math.nan, math.nan, math.nan, held, math.nan, math.nan, math.nan, *rounds]
+    told = [course.look, rejects, above, futile, untested, size, followed.reward[:size].mean()]
+    numbers = [*told, math.nan, math.nan, math.nan, held, *times, *rounds]
     left = course.gone <= course.look
     return np.array([*numbers, *course.rejected, *left, *error], dtype=np.float64)
 

@@ -165,7 +165,7 @@ def outcomes_of(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray]:
     """Actions, rewards and propensities for scores; rounds whose reward is missing have the action -1.
 
     Shapes (T,), (T,), (T, K). The propensity of an arm is that of drawing it and observing the reward, with
-    the observed share of the arm's earlier rewards.
+    the observed share of the arm's earlier rewards, 1 before the first.
     """
     arrays = log.arrays
     assert arrays.propensities is not None
@@ -176,7 +176,7 @@ def outcomes_of(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray]:
     drawn = arrays.action[:, None] == np.arange(log.n_arms)
     seen = drawn & arrays.observed[:, None]
     before = [np.cumsum(each, axis=0) - each for each in (drawn.astype(np.float64), seen.astype(np.float64))]
-    share = np.divide(before[1], before[0], out=np.zeros(drawn.shape), where=before[0] > 0.0)
+    share = np.divide(before[1], before[0], out=np.ones(drawn.shape), where=before[0] > 0.0)
     action = np.where(arrays.observed, arrays.action, -1)
     return action, np.where(arrays.observed, arrays.recorded, 0.0), arrays.propensities * share
 

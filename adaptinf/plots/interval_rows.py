@@ -174,7 +174,7 @@ class Series:
 
 
 def series_of(part: pd.DataFrame, label: str, rows: Any, place: int, *, thin: bool = False) -> Series:
-    """A series from frame rows that state their `row`; rows has shape (n,)."""
+    """A series from the rows of a frame with a `row` column; rows has shape (n,)."""
     own = part.set_index("row").reindex(rows)
     present = np.isin(rows, part["row"].to_numpy())
     estimate, low, high = (own[name].to_numpy(dtype=np.float64) for name in ("estimate", "low", "high"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated, Any
 
 from adaptinf.errors import MissingDependencyError
 from adaptinf.service.bodies import (
     Allocation,
+    Amendment,
     Assigned,
     Assignment,
     Assignments,
@@ -32,10 +34,27 @@ from adaptinf.service.bodies import (
 )
 from adaptinf.service.figures import MEDIA, Figures
 from adaptinf.service.gate import Gate, told
+from adaptinf.service.holders import Holders
+from adaptinf.service.libreclinica import CALLS as LIBRECLINICA
+from adaptinf.service.libreclinica import add_libreclinica
+from adaptinf.service.monitoring.events import alarm_states
+from adaptinf.service.monitoring.tasks import watched
+from adaptinf.service.monitoring.watching import PARAMETERS, add_watching
+from adaptinf.service.pages.site import pages
 from adaptinf.service.problems import MEDIA as PROBLEM
 from adaptinf.service.problems import PROBLEMS, Problem, refused
-from adaptinf.service.requested import Act, allocation_of, assigned, recorded, status_of, turned, unblinded
-from adaptinf.service.roles import BY_NAME, BY_PLACE, OPEN
+from adaptinf.service.requested import (
+    Act,
+    allocation_of,
+    amended,
+    assigned,
+    recorded,
+    status_of,
+    turned,
+    unblinded,
+)
+from adaptinf.service.roles import BY_NAME, BY_PLACE, OPEN, Call
+from adaptinf.service.settings import NOTHING, Settings
 from adaptinf.service.supply_requests import kit_retired, kits_added, site_added, stock_for
 from adaptinf.service.writer import Writer
 from adaptinf.trial import Trial
@@ -67,7 +86,7 @@ _MANY = (
 )
 
 
-def service(trial: Trial, log: Callable[[str], bool]) -> Gate:
+def service(trial: Trial, log: Callable[[str], bool], settings: Settings = NOTHING) -> Gate:
     """The application that serves a trial; lines of the access log go to `log`."""
     figures = Figures()
     writer = Writer(trial, figures)
@@ -76,7 +95,8 @@ def service(trial: Trial, log: Callable[[str], bool]) -> Gate:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         rehearse(trial)
         await writer.start()
-        yield
+        async with watched(writer, figures, settings):
+            yield
         await writer.stop()
 
     # The pages of FastAPI load from other servers.
@@ -90,11 +110,17 @@ def service(trial: Trial, log: Callable[[str], bool]) -> Gate:
     )
     _add_requests(app, writer)
     _add_views(app, writer)
+    add_watching(app, writer.trial, partial(_answer, writer), settings.alarms is not None)
     _add_supplies(app, writer)
-    _add_open(app, writer, figures)
+    _add_open(app, writer, figures, settings.alarms is not None)
     _add_problems(app)
     _describe(app)
-    return Gate(app, writer, figures, log)
+    holders = Holders(writer)
+    site = pages(trial, writer, holders)
+    if settings.libreclinica is None:
+        return Gate(app, site, holders, figures, log)
+    add_libreclinica(app, settings.libreclinica, partial(_ask_once, writer))
+    return Gate(app, site, holders, figures, log, LIBRECLINICA)
 
 
 async def _asked(writer: Writer, request: Request, name: str, acts: Sequence[Act]) -> list[Any]:
@@ -117,6 +143,16 @@ def _at(token: Token, site: str | None, make: Callable[[str | None], Act]) -> Ac
 
 def _elsewhere(_: Replay) -> Any:
     raise refused("other-site")
+
+
+async def _ask_once(writer: Writer, request: Request, call: Call, act: Act) -> Any:
+    _, digest = request.scope["holder"]
+    (answer,) = await writer.ask([act], digest, call.roles, call.sited)
+    return answer
+
+
+async def _answer(writer: Writer, request: Request, name: str, act: Act) -> Response:
+    return _one(await _asked(writer, request, name, [act]))
 
 
 def _one(answers: list[Any]) -> Response:
@@ -145,7 +181,7 @@ def _add_requests(app: FastAPI, writer: Writer) -> None:
             return _at(token, one.site, lambda site: assigned(one.unit, one.context, whole, site))
 
         if isinstance(body, Assignment):
-            return _one(await _asked(writer, request, "assign", [act(body, key)]))
+            return await _answer(writer, request, "assign", act(body, key))
         acts = [act(one, f"{key}/{place}") for place, one in enumerate(body)]
         return _all(await _asked(writer, request, "assign", acts))
 
@@ -155,11 +191,17 @@ def _add_requests(app: FastAPI, writer: Writer) -> None:
         whole = named_at(site, key)
         if isinstance(body, Outcome):
             act = recorded(body.decision, body.reward, whole, site)
-            return _one(await _asked(writer, request, "record", [act]))
+            return await _answer(writer, request, "record", act)
         acts = [
             recorded(one.decision, one.reward, f"{whole}/{place}", site) for place, one in enumerate(body)
         ]
         return _all(await _asked(writer, request, "record", acts))
+
+    @app.post(BY_NAME["amend"].path, response_model=Recorded)
+    async def amend(request: Request, body: Amendment, key: Key) -> Response:
+        site, why = _holder(request).site, (body.reason, body.by)
+        act = amended(body.decision, body.reward, named_at(site, key), *why, site)
+        return await _answer(writer, request, "amend", act)
 
 
 def _add_views(app: FastAPI, writer: Writer) -> None:
@@ -167,21 +209,21 @@ def _add_views(app: FastAPI, writer: Writer) -> None:
 
     @app.get(BY_NAME["status"].path, response_model=Standing | SiteStanding)
     async def status(request: Request) -> Response:
-        return _one(await _asked(writer, request, "status", [status_of(writer.trial, _holder(request).site)]))
+        return await _answer(writer, request, "status", status_of(writer.trial, _holder(request).site))
 
     @app.get(BY_NAME["allocation"].path, response_model=Allocation)
     async def allocate(request: Request) -> Response:
-        return _one(await _asked(writer, request, "allocation", [allocation_of(_holder(request).site)]))
+        return await _answer(writer, request, "allocation", allocation_of(_holder(request).site))
 
     @app.post(BY_NAME["state"].path, response_model=Turned)
     async def state(request: Request, body: State) -> Response:
-        return _one(await _asked(writer, request, "state", [turned(body.state, body.reason, body.by)]))
+        return await _answer(writer, request, "state", turned(body.state, body.reason, body.by))
 
     @app.post(BY_NAME["unblind"].path, response_model=Assigned)
     async def unblind(request: Request, body: Unblinding) -> Response:
         why = body.reason, body.by
         act = _at(_holder(request), body.site, lambda site: unblinded(body.unit, *why, site))
-        return _one(await _asked(writer, request, "unblind", [act]))
+        return await _answer(writer, request, "unblind", act)
 
 
 def _add_supplies(app: FastAPI, writer: Writer) -> None:
@@ -189,7 +231,7 @@ def _add_supplies(app: FastAPI, writer: Writer) -> None:
 
     @app.post(BY_NAME["add_site"].path, response_model=SiteAdded)
     async def add_site(request: Request, body: Site, key: Key) -> Response:
-        return _one(await _asked(writer, request, "add_site", [site_added(body.site, key, body.by)]))
+        return await _answer(writer, request, "add_site", site_added(body.site, key, body.by))
 
     @app.post(BY_NAME["add_kits"].path, response_model=Delivered)
     async def add_kits(request: Request, body: Delivery, key: Key) -> Response:
@@ -197,19 +239,19 @@ def _add_supplies(app: FastAPI, writer: Writer) -> None:
         if len(arm_of) < len(body.kits):
             return told(Problem("kits-unfit"))
         act = kits_added(body.site, arm_of, key, body.by)
-        return _one(await _asked(writer, request, "add_kits", [act]))
+        return await _answer(writer, request, "add_kits", act)
 
     @app.post(BY_NAME["retire_kit"].path, response_model=Retired)
     async def retire_kit(request: Request, body: Loss, key: Key) -> Response:
         act = kit_retired(body.kit, key, body.reason, body.by)
-        return _one(await _asked(writer, request, "retire_kit", [act]))
+        return await _answer(writer, request, "retire_kit", act)
 
     @app.get(BY_NAME["stock"].path, response_model=list[Stock])
     async def stock(request: Request) -> Response:
-        return _one(await _asked(writer, request, "stock", [stock_for(_holder(request))]))
+        return await _answer(writer, request, "stock", stock_for(_holder(request)))
 
 
-def _add_open(app: FastAPI, writer: Writer, figures: Figures) -> None:
+def _add_open(app: FastAPI, writer: Writer, figures: Figures, on: bool) -> None:
     """Calls without a token."""
 
     @app.get("/healthz")
@@ -224,11 +266,11 @@ def _add_open(app: FastAPI, writer: Writer, figures: Figures) -> None:
     async def metrics(request: Request) -> Response:
         if "holder" not in request.scope:
             return Response(figures.text(), media_type=MEDIA)
-        site = _holder(request).site
-        (counts,) = await _asked(writer, request, "status", [status_of(writer.trial, site)])
-        return (
-            told(counts) if isinstance(counts, Problem) else Response(figures.text(counts), media_type=MEDIA)
-        )
+        token = _holder(request)
+        acts = [status_of(writer.trial, token.site), alarm_states(token.role, on and token.site is None)]
+        counts, alarms = await _asked(writer, request, "status", acts)
+        text = b"" if isinstance(counts, Problem) else figures.text(counts, alarms)
+        return Response(text, media_type=MEDIA) if text else told(counts)
 
 
 def _add_problems(app: FastAPI) -> None:
@@ -239,6 +281,8 @@ def _add_problems(app: FastAPI) -> None:
         places = [each["loc"] for each in error.errors()]
         if any(place[:1] == ("header",) for place in places):
             return told(Problem("key-missing"))
+        if any(place[:1] == ("query",) for place in places):
+            return told(Problem("invalid-query", sorted({str(place[-1]) for place in places} & PARAMETERS)))
         # Other names were written by the client.
         fields = sorted({str(part) for place in places for part in place} & Names)
         return told(Problem("invalid-body", fields))
@@ -284,12 +328,14 @@ def _complete(described: dict[str, Any], method: str, path: str) -> None:
         described["security"] = [{"token": []}]
         described["x-roles"] = list(call.roles)
     described["responses"].pop("422", None)
-    for status in _statuses(call is not None, method == "POST", path):
+    places = {one["in"] for one in described.get("parameters", ())}
+    for status in _statuses(call is not None, method == "POST", path, "query" in places):
         codes = [code for code, (number, _) in PROBLEMS.items() if number == status]
         described["responses"][str(status)] = {"description": ", ".join(codes), "content": content}
 
 
-def _statuses(token: bool, body: bool, path: str) -> list[int]:
+def _statuses(token: bool, body: bool, path: str, query: bool) -> list[int]:
     """Statuses of the problems that a call may report."""
     found = [401, 403, 429, 503] if token or path == "/metrics" else [503] if path == "/readyz" else []
-    return sorted([*found, 500, *([400, 404, 408, 409, 410, 413, 422] if body else [])])
+    asked = [400, 404, 408, 409, 410, 413, 422] if body else [422] if query else []
+    return sorted([*found, 500, *asked])

@@ -52,6 +52,15 @@ class Outcome(_Body):
     reward: _Number | None
 
 
+class Amendment(_Body):
+    """The correct outcome of a decision that has another; null if it will never arrive."""
+
+    decision: Annotated[StrictInt, Field(ge=1, le=_LARGEST)]
+    reward: _Number | None
+    reason: _Reason
+    by: _Reason
+
+
 class Unblinding(_Body):
     """A participant whose arm is revealed in an emergency."""
 
@@ -101,7 +110,7 @@ class Loss(_Body):
 
 Assignments = Annotated[list[Assignment], Field(min_length=1, max_length=MOST)]
 Outcomes = Annotated[list[Outcome], Field(min_length=1, max_length=MOST)]
-_BODIES = (Assignment, Outcome, Unblinding, State, Site, Kit, Delivery, Loss)
+_BODIES = (Assignment, Outcome, Amendment, Unblinding, State, Site, Kit, Delivery, Loss)
 Names = frozenset(name for body in _BODIES for name in body.model_fields)
 
 
@@ -133,6 +142,7 @@ class Standing(BaseModel):
     erased: int
     restored: int
     copied: bool
+    next_look: int | None
     unrepeatable: int
     rows: int
     head: str

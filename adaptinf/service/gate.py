@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from adaptinf.errors import MissingDependencyError
 from adaptinf.service.figures import Figures
+from adaptinf.service.holders import Holders, address_of
+from adaptinf.service.pages.views import PAGES, of_browsers
 from adaptinf.service.problems import MEDIA, Problem
-from adaptinf.service.roles import BY_PLACE, PATHS, Call
-from adaptinf.service.writer import Writer
-from adaptinf.trial.access import Token, digest_of
+from adaptinf.service.roles import BY_PLACE, OPEN, Call
+from adaptinf.trial.access import Token
 from adaptinf.trial.requests import now
 
 try:
@@ -25,7 +26,6 @@ except ImportError as error:
 
 BODY, SECONDS = 2**20, 10.0
 """Largest body in bytes, and the time in which it must arrive."""
-_BURST, _ADDRESSES = 100, 10_000
 _ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _METRICS = "/metrics"
 
@@ -35,34 +35,22 @@ def told(problem: Problem) -> JSONResponse:
     return JSONResponse(problem.content(), problem.status, problem.headers(), MEDIA)
 
 
-class Failures:
-    """Requests without a valid token: an address may send a hundred at once, and then one per second."""
-
-    def __init__(self) -> None:
-        self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def many(self, address: str) -> bool:
-        """Whether an address has sent too many."""
-        return self._now(address) >= _BURST
-
-    def note(self, address: str) -> None:
-        """Count one more."""
-        self._spent[address] = self._now(address) + 1.0, time.monotonic()
-        self._spent.move_to_end(address)
-        if len(self._spent) > _ADDRESSES:
-            self._spent.popitem(last=False)
-
-    def _now(self, address: str) -> float:
-        spent, then = self._spent.get(address, (0.0, 0.0))
-        return max(0.0, spent - (time.monotonic() - then))
-
-
 class Gate:
-    """The service behind its checks: tokens before bodies, bodies before calls."""
+    """The service behind its checks: tokens before bodies, bodies before calls; its pages have their own."""
 
-    def __init__(self, app: ASGIApp, writer: Writer, figures: Figures, log: Callable[[str], bool]) -> None:
-        self._app, self._writer, self._figures, self._log = app, writer, figures, log
-        self._failures = Failures()
+    def __init__(
+        self,
+        app: ASGIApp,
+        pages: ASGIApp,
+        holders: Holders,
+        figures: Figures,
+        log: Callable[[str], bool],
+        calls: Sequence[Call] = (),
+    ) -> None:
+        self._app, self._pages, self._holders = app, pages, holders
+        self._figures, self._log = figures, log
+        self._calls = BY_PLACE | {(call.method, call.path): call for call in calls}
+        self._paths = PAGES | set(OPEN) | {path for _, path in self._calls}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -74,6 +62,8 @@ class Gate:
             answer = await self._stopped(scope, receive)
             if isinstance(answer, Problem):
                 await told(answer)(scope, receive, answered.send)
+            elif of_browsers(scope["path"]):
+                await self._pages(scope, answer, answered.send)
             else:
                 await self._app({**scope, "headers": _as_json(scope)}, answer, answered.send)
         except _Gone:
@@ -86,12 +76,12 @@ class Gate:
         seconds = time.perf_counter() - begun
         self._figures.answers.labels(answered.status).inc()
         self._figures.seconds.observe(seconds)
-        if not self._log(_line(scope, answered.status, seconds)):
+        if not self._log(self._line(scope, answered.status, seconds)):
             self._figures.unlogged.inc()
 
     async def _stopped(self, scope: Scope, receive: Receive) -> Problem | Receive:
         """Why a request is refused here, or its whole body."""
-        call = BY_PLACE.get((scope["method"], scope["path"]))
+        call = self._calls.get((scope["method"], scope["path"]))
         if call is not None or (scope["path"] == _METRICS and _header(scope, b"authorization")):
             holder = await self._holder(scope, call)
             if isinstance(holder, Problem):
@@ -105,25 +95,21 @@ class Gate:
 
     async def _holder(self, scope: Scope, call: Call | None) -> tuple[Token, str] | Problem:
         """The token of a request with its digest, if its role permits the call."""
-        scheme, _, text = _header(scope, b"authorization").partition(" ")
-        if scheme.lower() != "bearer" or not text.strip():
+        text = _token(scope, call is not None and call.basic)
+        if not text:
             return Problem("unauthorized")
-        digest, address = digest_of(text.strip()), (scope.get("client") or ("", 0))[0]
-        token = self._writer.tokens.get(digest)
-        if token is None:
-            if self._failures.many(address):
-                return Problem("too-many-failures")
-            # It may have been issued since the last transaction.
-            answer = await self._writer.look()
-            if isinstance(answer, Problem):
-                return answer
-            token = self._writer.tokens.get(digest)
-        if token is None or not token.serves():
-            self._failures.note(address)
-            return Problem("unauthorized")
-        if call is not None and not call.permits(token):
-            return Problem("forbidden")
-        return token, digest
+        holder = await self._holders.known(text, address_of(scope))
+        if isinstance(holder, Problem) or call is None or call.permits(holder[0]):
+            return holder
+        return Problem("forbidden")
+
+    def _line(self, scope: Scope, status: int, seconds: float) -> str:
+        """A line of the access log, without anything that a client wrote, such as an unknown address."""
+        holder: Any = scope.get("holder")
+        path = scope["path"] if scope["path"] in self._paths else None
+        line = {"time": now(), "method": scope["method"] if path else None, "path": path, "status": status}
+        line |= {"ms": round(1e3 * seconds, 1), "token": holder[0].id if holder else None}
+        return json.dumps(line)
 
 
 class _Gone(Exception):
@@ -175,10 +161,13 @@ def _header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
 
 
-def _line(scope: Scope, status: int, seconds: float) -> str:
-    """A line of the access log, without anything that a client wrote: unknown addresses are not quoted."""
-    holder: Any = scope.get("holder")
-    path = scope["path"] if scope["path"] in PATHS else None
-    line = {"time": now(), "method": scope["method"] if path else None, "path": path, "status": status}
-    line |= {"ms": round(1e3 * seconds, 1), "token": holder[0].id if holder else None}
-    return json.dumps(line)
+def _token(scope: Scope, basic: bool) -> str:
+    """The token of a request; empty if there is none in the form of the call."""
+    scheme, _, text = _header(scope, b"authorization").partition(" ")
+    if scheme.lower() != ("basic" if basic else "bearer"):
+        return ""
+    try:
+        found = base64.b64decode(text, validate=True).decode().partition(":")[2] if basic else text
+    except ValueError:
+        return ""
+    return found.strip()

@@ -25,6 +25,8 @@ PROBLEMS = {
         "The name looks the same as that of another participant: give it exactly as before.",
     ),
     "outcome-differs": (409, "This decision already has another outcome: amend it if that is a correction."),
+    "outcome-missing": (409, "This decision has no outcome yet: record it."),
+    "outcome-same": (409, "This decision already has this outcome."),
     "no-kit": (
         409,
         "Some arm has no kit at this site, so nothing was drawn: add kits, and send the request again.",
@@ -37,10 +39,18 @@ PROBLEMS = {
     "paused": (409, "The trial is paused."),
     "finished": (409, "The trial is finished."),
     "horizon-reached": (409, "The largest number of participants has been reached."),
+    "no-plan": (409, "The trial has no plan, so it has no looks."),
+    "outcomes-pending": (
+        409,
+        "Outcomes that the look needs have not arrived: record each, as null if it will never arrive.",
+    ),
+    "look-impossible": (409, "The plan cannot compute this look: take it in Python to see why."),
     "copy": (409, "The file is a copy, which accepts no requests until it replaces its trial."),
     "erased": (410, "The data of this participant were erased."),
     "body-too-large": (413, "The body is larger than this service accepts."),
     "invalid-body": (422, "The body is not JSON of the required form: see /openapi.json."),
+    "invalid-form": (422, "The body is not a form with the fields that this call needs."),
+    "invalid-query": (422, "A parameter of the address is not of the required form: see /openapi.json."),
     "kits-unfit": (
         422,
         "Codes of kits must be unique, of one length from 4 to 40, of letters, digits and hyphens, and must "

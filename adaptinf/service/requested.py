@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from adaptinf.errors import ParameterError
@@ -17,12 +17,13 @@ from adaptinf.sessions.session_memory import (
     waits,
 )
 from adaptinf.trial import Trial
-from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.access import event_count
+from adaptinf.trial.journal_rows import Rows
 from adaptinf.trial.operator_actions import FINISHED, OPEN, PAUSED
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.supplies.supply import named_at, where_problems
 
-Act = Callable[[Replay], tuple[Any, Entry | None]]
+Act = Callable[[Replay], tuple[Any, Rows]]
 _NOBODY = 2**53
 """The id of no decision."""
 
@@ -39,7 +40,7 @@ def _was_erased(replay: Replay, decision: Any = None, **names: Any) -> bool:
 def assigned(unit: Any, context: Any, key: Any, site: str | None = None) -> Act:
     """Assign an arm."""
 
-    def act(replay: Replay) -> tuple[Any, Entry | None]:
+    def act(replay: Replay) -> tuple[Any, Rows]:
         try:
             decision, entry = replay.assign_new(unit, context, key, site)
         except ParameterError:
@@ -47,6 +48,19 @@ def assigned(unit: Any, context: Any, key: Any, site: str | None = None) -> Act:
         return decision.known(), entry
 
     return act
+
+
+def known(replay: Replay, named: Any, site: str | None) -> Any:
+    """The assignment of a unit; None if there is none."""
+    unit = named_at(site, named)
+    if _was_erased(replay, unit=unit):
+        raise refused("erased")
+    decision = decision_of(replay.session, unit)
+    if decision is None:
+        return None
+    if replay.blinded:
+        decision = replace(decision, arm=None, kit=replay.kit_of(decision.id))
+    return decision.known()
 
 
 def _unassigned(replay: Replay, named: Any, key: Any, site: str | None) -> str:
@@ -77,7 +91,7 @@ def _unassigned(replay: Replay, named: Any, key: Any, site: str | None) -> str:
 def recorded(decision: int, reward: float | None, key: Any, site: str | None = None) -> Act:
     """Record an outcome; for a token of one site, decisions of others do not exist."""
 
-    def act(replay: Replay) -> tuple[Any, Entry | None]:
+    def act(replay: Replay) -> tuple[Any, Rows]:
         here = decision if site is None or replay.site_of(decision) == site else _NOBODY
         try:
             outcome, entry = replay.record(here, reward, key)
@@ -107,11 +121,36 @@ def _unrecorded(replay: Replay, decision: int, reward: float | None, key: Any) -
     return "does-not-fit" if decision in session.pending else "outcome-differs"
 
 
+def amended(
+    decision: int, reward: float | None, key: Any, reason: str, by: str, site: str | None = None
+) -> Act:
+    """Correct an outcome; for a token of one site, decisions of others do not exist."""
+
+    def act(replay: Replay) -> tuple[Any, Rows]:
+        here = decision if site is None or replay.site_of(decision) == site else _NOBODY
+        try:
+            outcome, entry = replay.amend(here, reward, key, reason, by)
+        except ParameterError:
+            raise refused(_unamended(replay, here, reward, key)) from None
+        return asdict(outcome), entry
+
+    return act
+
+
+def _unamended(replay: Replay, decision: int, reward: float | None, key: Any) -> str:
+    """Why no outcome was corrected."""
+    code = _unrecorded(replay, decision, reward, key)
+    if code == "does-not-fit" and decision in replay.session.pending:
+        low, high = replay.declared["reward_range"]
+        return "outcome-missing" if reward is None or low <= reward <= high else code
+    return "outcome-same" if code == "outcome-differs" else code
+
+
 def unblinded(named: Any, reason: str, by: str, site: str | None = None) -> Act:
     """Reveal the arm of one participant."""
     unit = named_at(site, named)
 
-    def act(replay: Replay) -> tuple[Any, Entry | None]:
+    def act(replay: Replay) -> tuple[Any, Rows]:
         try:
             decision, entry = replay.unblind(unit, reason, by)
         except ParameterError:
@@ -128,7 +167,7 @@ _TURNS = {PAUSED: "pause", OPEN: "resume"}
 def turned(state: str, reason: str, by: str) -> Act:
     """Pause or resume."""
 
-    def act(replay: Replay) -> tuple[Any, Entry | None]:
+    def act(replay: Replay) -> tuple[Any, Rows]:
         try:
             entry = replay.turn(_TURNS[state], reason, by)
         except ParameterError:
@@ -143,12 +182,13 @@ _HIDDEN = ("arms", "removed", "reason")
 
 
 def status_of(trial: Trial, site: str | None = None) -> Act:
-    """State and counts, of the trial or of one site, which reveal nothing by arm."""
+    """State and counts, of the trial or of one site, which reveal nothing by arm, as rows of noise would."""
 
-    def act(replay: Replay) -> tuple[Any, Entry | None]:
+    def act(replay: Replay) -> tuple[Any, Rows]:
         told = asdict(trial._stands(replay))
         if site is not None:
             return {"site": site, "state": told["state"], **_counts(replay, site)}, None
+        told["rows"] = event_count(trial, replay)
         return {name: value for name, value in told.items() if name not in _HIDDEN}, None
 
     return act
@@ -165,7 +205,7 @@ def _counts(replay: Replay, site: str) -> dict[str, int]:
 def allocation_of(site: str | None) -> Act:
     """Participants by arm, of the trial or of one site."""
 
-    def act(replay: Replay) -> tuple[Any, Entry | None]:
+    def act(replay: Replay) -> tuple[Any, Rows]:
         only = None if site is None else replay.steps_at(site)
         taken = zip(replay.session.arms, arm_counts(replay.session, only), strict=True)
         arms = [{"arm": arm, "assigned": count} for arm, count in taken]

@@ -19,6 +19,8 @@ class Call(NamedTuple):
     """Whether it requires an Idempotency-Key."""
     sited: bool = False
     """Whether a token of one site may use it: its answer then concerns this site alone."""
+    basic: bool = False
+    """Whether the token is the password of HTTP Basic."""
 
     def permits(self, token: Token) -> bool:
         """Whether a token may use it."""
@@ -27,14 +29,26 @@ class Call(NamedTuple):
 
 BY_ARM = ("statistician", "unblinder")
 """An adaptive design assigns the better arm more often, so counts by arm show which one leads."""
+_WATCHING = ("monitor", "statistician", "operator")
 CALLS = (
     Call("assign", "POST", "/v1/assignments", ("assigner",), "assign arms to participants", True, True),
     Call("record", "POST", "/v1/outcomes", ("recorder",), "record outcomes", True, True),
+    Call("amend", "POST", "/v1/amendments", ("recorder",), "correct an outcome", True, True),
     Call(
-        *("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, nothing by arm"),
+        *("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, not by arm"),
         sited=True,
     ),
     Call("allocation", "GET", "/v1/allocation", BY_ARM, "participants by arm, and removed arms", sited=True),
+    Call(
+        "events",
+        "GET",
+        "/v1/events",
+        _WATCHING,
+        "what happened when, in the detail that the role permits",
+    ),
+    Call("alarms", "GET", "/v1/alarms", (*_WATCHING, "unblinder"), "alarms that are raised"),
+    Call("looks", "GET", "/v1/looks", _WATCHING, "the looks of the plan; numbers for the statistician alone"),
+    Call("look", "POST", "/v1/looks", ("statistician", "operator"), "take the look that is due"),
     Call("state", "POST", "/v1/state", ("operator",), "pause the trial, or resume it"),
     Call(
         "unblind", "POST", "/v1/unblindings", ("unblinder",), "reveal the arm of one participant", sited=True
@@ -58,7 +72,6 @@ OPEN = {
 """Calls that require none."""
 BY_NAME = {call.name: call for call in CALLS}
 BY_PLACE = {(call.method, call.path): call for call in CALLS}
-PATHS = frozenset(OPEN) | {call.path for call in CALLS}
 
 
 def table() -> str:

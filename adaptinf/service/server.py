@@ -14,6 +14,7 @@ from queue import Full, Queue
 from adaptinf.errors import FileError, MissingDependencyError
 from adaptinf.parameters import refuse
 from adaptinf.service.api import service
+from adaptinf.service.settings import NOTHING, Settings
 from adaptinf.trial import Trial
 
 try:
@@ -34,6 +35,7 @@ def serve(
     certificate: Path | None = None,
     private_key: Path | None = None,
     say: Callable[[str], None] = print,
+    settings: Settings = NOTHING,
 ) -> None:
     """Serve a trial until SIGTERM or Ctrl-C; `say` has the address once requests are accepted.
 
@@ -44,9 +46,10 @@ def serve(
     for path in (certificate, private_key):
         if path is not None and not path.is_file():
             raise FileError(str(path), "read", "there is no such file")
+    os.environ.setdefault("MPLBACKEND", "Agg")  # Pages draw in a thread, where windows cannot be opened.
     log = _Log(_STANDARD_ERROR)
     config = uvicorn.Config(
-        service(trial, log.line),
+        service(trial, log.line, settings),
         host=host,
         port=port,
         ssl_certfile=certificate,

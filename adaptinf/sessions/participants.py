@@ -160,7 +160,7 @@ def _labels(name: str, given: Any) -> tuple[tuple[Any, ...], list[str]]:
     labels = tuple(map(plain, given))
     wrong = [label for label in labels if not isinstance(label, (str, int, float))]
     if wrong or not labels or len(set(map(label_key, labels))) < len(labels):
-        return labels, [f"{name} must be different labels, text or numbers, got {shown(list(labels))}"]
+        return labels, [f"{name} must be distinct labels, text or numbers, got {shown(list(labels))}"]
     return labels, arm_problems(labels) if name == "arms" else _alike(name, labels)
 
 

@@ -24,6 +24,7 @@ from adaptinf.sessions.outcomes import Telling
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.session_rounds import Decision, Marks
 from adaptinf.sessions.steppers import KernelStepper
+from adaptinf.typing import BoolArray
 
 _IN_TIME = "in time"
 
@@ -42,6 +43,11 @@ def decision_of(session: Session, unit: Any) -> Decision | None:
     """The decision of a unit; None if it was not assigned."""
     step = session._rounds.by_unit.get(unit)
     return None if step is None else session._decision(step)
+
+
+def unit_of(session: Session, decision: int) -> Any:
+    """The unit of a decision; None if it has none, or was erased."""
+    return session._rounds.units[decision - 1]
 
 
 def waits(session: Session) -> bool:
@@ -269,11 +275,26 @@ def _without_contexts(log: AdaptiveLog, by_context: bool) -> AdaptiveLog:
 
 
 def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
-    """The same log without some rounds; counts of rounds refer to the remaining ones."""
+    """The same log without the rounds of erased participants, which it states."""
     keep = np.ones(log.n_rounds, dtype=bool)
     keep[list(steps)] = False
     if not keep.any():
         refuse("log", ["all participants were erased"])
+    made = _with_rounds(log, keep)
+    if log.design is not None:
+        told = {**log.design.parameters, LEFT_OUT: log.n_rounds - made.n_rounds}
+        made.design = replace(log.design, parameters=told)
+    return made
+
+
+def first_rounds(log: AdaptiveLog, count: int) -> AdaptiveLog:
+    """The first rounds of a session's log with their outcomes, even those that became known later."""
+    keep = np.arange(log.n_rounds) < count
+    return (log if keep.all() else _with_rounds(log, keep)).stating("data-chosen")
+
+
+def _with_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
+    """The same log with some of its rounds, shape (rounds,); counts of rounds refer to these."""
     before = np.concatenate([[0], np.cumsum(keep)])
     columns: dict[str, Any] = log.arrays.by_field()
     for name in (each.name for each in fields(LogArrays)):
@@ -295,8 +316,5 @@ def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
     made.units = None if log.units is None else log.units[keep]
     made.ids = None if log.ids is None else log.ids[keep]
     made._outcome_rounds = columns["known"]
-    if log.design is not None:
-        told = {**log.design.parameters, LEFT_OUT: log.n_rounds - made.n_rounds}
-        made.design = replace(log.design, parameters=told)
     made.kept = {}
     return made

@@ -87,7 +87,7 @@ class WithFurther:
 
     @property
     def denominators(self) -> tuple[str, ...]:
-        """Columns by whose mean the mean rewards can be divided."""
+        """Columns whose means can serve as denominators of ratios of means."""
         return self._further.having(DENOMINATOR)
 
     @property

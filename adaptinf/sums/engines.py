@@ -112,7 +112,7 @@ def aggregate(
     by : str or list of str
         Columns whose labels define groups, which are treated as contexts; by default none.
     denominator : str or list of str
-        Columns by whose mean the mean rewards are to be divided, for ratio metrics: nonnegative numbers.
+        Columns whose means are the denominators of ratio metrics: nonnegative numbers.
     covariate : str or list of str
         Columns observed before the choice that can explain rewards, which are treated as contexts.
     unit : str, optional

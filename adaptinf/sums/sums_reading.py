@@ -141,7 +141,7 @@ def check_cells(
         "a batch and arm have several rows: sum them if they come from different rounds, drop copies "
         "otherwise (a + b merges Sums of different rounds)"
         if batched
-        else "an arm has several rows: name the column of batches in batch=, or sum the rows of an arm",
+        else "an arm has several rows: name the batch column in batch=, or sum each arm's rows",
         counts[cell] > 1,
     )
     if np.any(counts > 1) or found.problems:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Count, OneOf, check, problems_of, refuse
 from adaptinf.sessions.session_memory import try_out
-from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.journal_rows import Entry, Rows
 from adaptinf.trial.operator_actions import Acts, act_problems
 from adaptinf.trial.supplies.supply import where_problems
 from adaptinf.trial.trial_noise import Nodes
@@ -28,6 +28,8 @@ SITED = ("assigner", "recorder", "monitor", "unblinder")
 """Roles whose tokens may be for one site; the others act on the trial as a whole."""
 ISSUED, REVOKED = "token", "revoke"
 """Kinds of rows about tokens."""
+NOISE = "noise"
+"""Part of a trial's first row if it draws noise."""
 DAYS = 365
 _SECRET, _DIGEST, _LONGEST = 32, 64, 3_650
 _ROLE = OneOf(*ROLES)
@@ -104,7 +106,7 @@ class Access:
         Returns
         -------
         Token
-            Its `text` is given only here. That it was issued is on disk, and is listed by `history`.
+            Its `text` is given only here. The file records that it was issued, and `history` lists this.
 
         Raises
         ------
@@ -182,16 +184,48 @@ class Access:
 
 
 def answer_each(
-    trial: Access, acts: Sequence[Callable[[Replay], tuple[_Answer, Entry | None]]]
+    trial: Access, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
 ) -> list[_Answer | ParameterError]:
     """Perform acts in order, with a single write to disk; one that is refused has its error as answer."""
     return trial._requests.change_each(acts)
+
+
+def events_of(trial: Access, replay: Replay, after: int, most: int) -> list[tuple[int, Entry]]:
+    """Rows of the journal other than noise, each with its place among them, within a transaction."""
+    journal = trial._requests.journal
+    if NOISE not in replay.declared:
+        return journal.between(after + 1, min(after + most, journal.rows))
+    numbers = journal.quiet()[after : after + most]
+    entries = dict(journal.between(numbers[0], numbers[-1])) if numbers else {}
+    return [(place, entries[number]) for place, number in enumerate(numbers, after + 1)]
+
+
+def event_count(trial: Access, replay: Replay) -> int:
+    """Number of such rows."""
+    journal = trial._requests.journal
+    return len(journal.quiet()) if NOISE in replay.declared else journal.rows
+
+
+def snapshots_stuck(trial: Access, replay: Replay) -> bool:
+    """Whether snapshots are not written although they are due, within a transaction."""
+    return trial._requests.stuck(replay)
+
+
+def rows_of(trial: Access) -> int:
+    """Number of the last row, within a transaction."""
+    return trial._requests.journal.rows
+
+
+def first_digest(trial: Access) -> str:
+    """Digest of the first row, which all copies of a trial share and no other trial has."""
+    return str(trial._requests.journal.digest(1))
 
 
 def rehearse(trial: Access) -> None:
     """Load what decisions need, so that the first participant does not wait; nothing is drawn or kept."""
 
     def once(replay: Replay) -> None:
+        event_count(trial, replay)
         if not replay.declared["own"]:
             nodes = Nodes(replay.path, lambda name, scale: 0)
             try_out(session_of(replay.declared, replay.design, nodes)[0])

@@ -7,7 +7,6 @@ ciphertext of its entry, which digests cover as they are.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,12 +19,11 @@ from adaptinf.trial.databases.libraries import InvalidTag, sa
 from adaptinf.trial.databases.sqlite_file import SqliteFile
 from adaptinf.trial.databases.statements import Prepared
 from adaptinf.trial.databases.store import AGAIN, PATIENCE, Store
-from adaptinf.trial.journal_rows import SALT, Entry, as_text, salted
+from adaptinf.trial.journal_rows import SALT, START, Entry, as_text, digest_after, salted
 from adaptinf.trial.keys.data_key import TAG_TEXT, DataKey
 from adaptinf.trial.trial_noise import NODE
 from adaptinf.trial.trial_places import PLACE, Place
 
-_START = ""
 _AT_ONCE = 10_000
 _ROWS = sa.Table(
     "journal",
@@ -51,7 +49,7 @@ class Journal:
     """
 
     def __init__(self, address: Address, create: bool = False) -> None:
-        self.path, self.rows, self.head, self.renewed = address, 0, _START, False
+        self.path, self.rows, self.head, self.renewed = address, 0, START, False
         self.store = _store_of(address)
         self.failures: tuple[type[Exception], ...] = (AdaptinfError, *self.store.failures)
         self.place: Place = {}
@@ -59,6 +57,8 @@ class Journal:
         self._open = False
         self._appended: tuple[int, str] | None = None
         self._waiting: dict[Prepared, list[dict[str, Any]]] = {}
+        self._quiet: list[int] = []
+        self._sorted = 0
         self.store.prepare(create)
 
         def opened() -> Any:
@@ -135,12 +135,10 @@ class Journal:
         """Numbers, entries and digests of rows not yet read, each verified."""
         # A row counts as read only when the next one is requested, so a row that causes an error is read
         # again.
-        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=self.rows))
-        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
-            for number, text, digest in lot:
-                head = self._checked(number, text, digest)
-                yield number, self._entry(number, text, self.head), head
-                self.rows, self.head = number, head
+        for number, text, digest in self.stored(self.rows):
+            head = self._checked(number, text, digest)
+            yield number, self._entry(number, text, self.head), head
+            self.rows, self.head = number, head
 
     def _entry(self, number: int, text: str, before: str) -> Entry:
         """The entry in a row after the one with digest `before`; that of an unreadable one is not shown."""
@@ -169,7 +167,7 @@ class Journal:
         """The digest of a row, if it follows the previous one."""
         if number != self.rows + 1:
             raise JournalError(str(self.path), f"row {self.rows + 1} is missing")
-        if not isinstance(text, str) or _digest(self.head, text) != digest:
+        if not isinstance(text, str) or digest_after(self.head, text) != digest:
             raise JournalError(str(self.path), f"row {number} does not follow from the rows before it")
         return str(digest)
 
@@ -182,7 +180,7 @@ class Journal:
         """Add a row."""
         head = self.head if self._appended is None else self._appended[1]
         text = self._text(self.next, entry, head)
-        number, digest = self.next, _digest(head, text)
+        number, digest = self.next, digest_after(head, text)
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
         self._appended = number, digest
 
@@ -244,9 +242,16 @@ class Journal:
         finally:
             self.rollback()
 
+    def stored(self, known: int = 0) -> Iterator[tuple[int, str, str]]:
+        """Numbers, texts and digests of all rows after one, as they are stored."""
+        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=known))
+        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
+            yield from lot
+
     def rewind(self) -> None:
         """Forget the rows read, so that `news` begins with the first row."""
-        self.rows, self.head = 0, _START
+        self.rows, self.head = 0, START
+        self._quiet, self._sorted = [], 0
 
     def skip(self, number: int, head: str) -> None:
         """Continue after a row as if all rows up to it had been read."""
@@ -260,7 +265,7 @@ class Journal:
     def nodes(self) -> list[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows of noise, in order."""
         if self.key is not None:
-            return [row for row in self._after(0, _START) if row[1]["kind"] == NODE]
+            return [row for row in self._after(0, START) if row[1]["kind"] == NODE]
         of_noise = sa.literal_column(f"({self.store.node})").is_not(None)
         query = sa.select(_ROWS).where(of_noise).order_by(_ROWS.c.number)
         rows = self.ask("read", lambda: self.connection.execute(query).all())
@@ -268,19 +273,35 @@ class Journal:
 
     def _after(self, known: int, before: str) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of all rows after one whose digest is given, whether or not read."""
-        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=known))
-        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
-            for number, text, digest in lot:
-                yield number, self._entry(number, text, before), digest
-                before = digest
+        for number, text, digest in self.stored(known):
+            yield number, self._entry(number, text, before), digest
+            before = digest
 
     def chain(self) -> Iterator[tuple[int, str]]:
         """Numbers and digests of all rows, each verified, which needs no key."""
-        cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=self.rows))
-        while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
-            for number, text, digest in lot:
-                self.rows, self.head = number, self._checked(number, text, digest)
-                yield number, self.head
+        for number, text, digest in self.stored(self.rows):
+            self.rows, self.head = number, self._checked(number, text, digest)
+            yield number, self.head
+
+    def between(self, first: int, last: int) -> list[tuple[int, Entry]]:
+        """Numbers and entries of some rows, whether or not they were read."""
+        query = sa.select(_ROWS).where(_ROWS.c.number.between(first - 1, last)).order_by(_ROWS.c.number)
+        before, found = START, []
+        for number, text, digest in self.ask("read", lambda: self.connection.execute(query).all()):
+            if number >= first:
+                found.append((number, self._entry(number, text, before)))
+            before = digest
+        return found
+
+    def quiet(self) -> list[int]:
+        """Numbers of the rows that have been read and contain no noise."""
+        # The number of rows between two decisions of a private trial depends on the arm.
+        while self._sorted < self.rows:
+            last = min(self.rows, self._sorted + _AT_ONCE)
+            rows = self.between(self._sorted + 1, last)
+            self._quiet += [number for number, entry in rows if entry["kind"] != NODE]
+            self._sorted = last
+        return self._quiet
 
     def check_pages(self) -> None:
         """Let the database check its own pages, if it can."""
@@ -320,7 +341,3 @@ def _store_of(address: Address) -> Store:
     from adaptinf.trial.databases.postgres_server import PostgresServer
 
     return PostgresServer(address)
-
-
-def _digest(before: str, text: str) -> str:
-    return hashlib.sha256(f"{before}{text}".encode()).hexdigest()

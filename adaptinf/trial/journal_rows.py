@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 Entry = dict[str, Any]
+Rows = Entry | Iterator[Entry] | None
+"""What an act leaves: a row, none, or several, each of which may depend on those before it."""
 GONE = "gone"
 """In an entry: its sealed fields can no longer be read, because the secret was destroyed."""
 SALT, _SALT_BYTES = "salt", 16
+START = ""
+"""What stands for the digest before the first row."""
 as_text = json.JSONEncoder(separators=(",", ":")).encode
 """An entry, or a part of one, as JSON; encoded once, as `json.dumps` would for each row."""
 
@@ -19,3 +25,8 @@ def salted(entry: Entry) -> Entry:
     # The bits come from the system and not from the trial's seed. A replay ignores them, so it draws the same
     # coins.
     return {**entry, SALT: secrets.token_hex(_SALT_BYTES)}
+
+
+def digest_after(before: str, text: str) -> str:
+    """The digest of a row after the one with digest `before`."""
+    return hashlib.sha256(f"{before}{text}".encode()).hexdigest()

@@ -19,10 +19,12 @@ from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.access import Access
+from adaptinf.trial.custody.custody import Custody
 from adaptinf.trial.databases.addresses import Address, address_of
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.keys.key_holder import MISSING, KeyHolder
 from adaptinf.trial.keys.outside_key import outside_key
+from adaptinf.trial.keys.sent_heads import SentHeads
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.supplies.supplied import BLINDED
@@ -98,7 +100,7 @@ class TrialStatus:
     head: str
 
 
-class Trial(Operations, SupplyOperations, Access, KeyHolder):
+class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody):
     """A design in use for real participants, stored so that it survives crashes and retried requests.
 
     It is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Created by
@@ -140,6 +142,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         in_time: float | None = None,
         key_file: str | os.PathLike[str] | None = None,
         blinded: bool = False,
+        heads: str | os.PathLike[str] | Sequence[str] | None = None,
     ) -> Trial:
         """Create a trial in a new file or an empty database.
 
@@ -173,6 +176,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         blinded : bool
             Whether `assign` returns the code of a kit instead of the arm: `add_site` and `add_kits` must
             come first.
+        heads : path or list of str, optional
+            Where heads are sent after each write, as in `open`.
 
         Returns
         -------
@@ -194,6 +199,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             arm.
         """
         place, outside = address_of("Trial.create", path), outside_key("Trial.create", key_file)
+        sent = None if heads is None else SentHeads("Trial.create", heads)
         declared = features, dimension, per_arm, reward_range, outcome_window, in_time
         planned: Entry = {}
         if isinstance(design, StatedPlan):
@@ -208,7 +214,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
                 AdaptinfWarning,
                 stacklevel=2,
             )
-        return cls._begun(place, first, design, outside=outside)
+        return cls._begun(place, first, design, outside=outside, heads=sent)
 
     @classmethod
     def _begun(
@@ -218,6 +224,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         design: Design,
         draw: Draw | None = None,
         outside: bytes | None = None,
+        heads: SentHeads | None = None,
     ) -> Trial:
         """Create a trial in a new file from its first entry; noise is supplied in audits only."""
         # The database library is loaded only when a trial is used, because this module is also imported for
@@ -241,7 +248,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             journal.close()
             raise
         journal.close()
-        return cls._opened(place, design, draw, outside)
+        return cls._opened(place, design, draw, outside, heads)
 
     @classmethod
     def open(
@@ -250,6 +257,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         design: Design | None = None,
         *,
         key_file: str | os.PathLike[str] | None = None,
+        heads: str | os.PathLike[str] | Sequence[str] | None = None,
     ) -> Trial:
         """Open a trial from its snapshot; later decisions are recomputed and compared.
 
@@ -262,6 +270,10 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         key_file : path, optional
             The file with the key of a trial that was created with one. If omitted, it is taken from the
             environment, as in `create`.
+        heads : path or list of str, optional
+            A file, to which a line of JSON with time, number of rows and head is appended after each write;
+            or a command, as a list of strings, that reads the latest line from its standard input. No request
+            waits for it. If it fails, a later request warns, and the trial continues.
 
         Returns
         -------
@@ -287,7 +299,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             names and, with the seed, the next arms.
         """
         place, outside = address_of("Trial.open", path), outside_key("Trial.open", key_file)
-        return cls._opened(place, design, outside=outside)
+        sent = None if heads is None else SentHeads("Trial.open", heads)
+        return cls._opened(place, design, outside=outside, heads=sent)
 
     @classmethod
     def _opened(
@@ -296,6 +309,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
         design: Design | None,
         draw: Draw | None = None,
         outside: bytes | None = None,
+        heads: SentHeads | None = None,
     ) -> Trial:
         from adaptinf.trial.journal import Journal
         from adaptinf.trial.keys.wrapping import data_key
@@ -306,8 +320,9 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             if not journal.holds_trial():
                 raise FileError(str(place), "read", "it contains no trial")
             journal.key = data_key(journal, "Trial.open", outside)
-            requests = Requests(journal, design, draw)
+            requests = Requests(journal, design, draw, heads)
             requests.read(lambda _: None)
+            requests.tell_head()
             requests.keep()
             if readers := journal.readers():
                 warnings.warn(readers, AdaptinfWarning, stacklevel=3)
@@ -408,16 +423,16 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder):
             names. Sites are a context named "site". Files that it writes are readable only by their owner
             (mode 0600).
         """
+        return self._requests.read(lambda replay: self._logged(replay, missing, amended, erased))
 
-        def made(replay: Replay) -> AdaptiveLog:
-            log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
-            log = log.unpromised_by(replay.ended) if replay.ended else log
-            log = log.stopped_by(replay.reason) if replay.cut_short else log
-            log = replay.planned(with_sites(log, replay, erased))
-            log.owner_only = True
-            return log
-
-        return self._requests.read(made)
+    @staticmethod
+    def _logged(replay: Replay, missing: str | None, amended: bool, erased: str | None) -> AdaptiveLog:
+        log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
+        log = log.unpromised_by(replay.ended) if replay.ended else log
+        log = log.stopped_by(replay.reason) if replay.cut_short else log
+        log = replay.planned(with_sites(log, replay, erased))
+        log.owner_only = True
+        return log
 
     def status(self) -> TrialStatus:
         """The state of the trial."""

@@ -37,10 +37,11 @@ from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
-LOOK, REKEYED = "look", "rekey"
+LOOK, REKEYED, ALARM, SENT, RETENTION = "look", "rekey", "alarm", "sent", "retention"
 ACTS = (
+    RETENTION,
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
-    *("token", "revoke", LOOK, REKEYED, "add_arm", "add_site", "add_kits", "retire_kit"),
+    *("token", "revoke", LOOK, REKEYED, ALARM, SENT, "add_arm", "add_site", "add_kits", "retire_kit"),
 )
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
@@ -58,8 +59,8 @@ class Act:
         From the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
-        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits", or
-        "retire_kit".
+        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits",
+        "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent" (a webhook was told).
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -82,6 +83,14 @@ class Act:
         The site that was added, to which kits were added, or of an issued token.
     kit : str or None
         Code of the kit that was retired.
+    alarm : str or None
+        Name of the alarm.
+    raised : bool or None
+        Whether it was raised, or cleared.
+    hook : str or None
+        Name of the webhook.
+    days : int or None
+        For how long names are kept after the end of the trial.
 
     Examples
     --------
@@ -109,6 +118,10 @@ class Act:
     role: str | None = None
     site: str | None = None
     kit: str | None = None
+    alarm: str | None = None
+    raised: bool | None = None
+    hook: str | None = None
+    days: int | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:
@@ -380,7 +393,8 @@ class Acts:
             return
         if isinstance(decision_id, (int, np.integer)) and int(decision_id) - 1 in erased:
             problem = (
-                f"the participant of decision {decision_id} was erased: no further records are kept for them"
+                f"the participant of decision {decision_id} has been erased: no further records are kept for "
+                "them"
             )
             raise ParameterError(subject, [problem])
         for name, value in names.items():

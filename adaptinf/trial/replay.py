@@ -34,8 +34,20 @@ from adaptinf.sessions.session_memory import (
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
 from adaptinf.trial.access import ISSUED, REVOKED, token_again
+from adaptinf.trial.alarm_rows import alarm_again
+from adaptinf.trial.custody.retention import declared
 from adaptinf.trial.journal_rows import GONE, Entry
-from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, REKEYED, act_problems, named
+from adaptinf.trial.operator_actions import (
+    ALARM,
+    FINISHED,
+    LOOK,
+    PAUSED,
+    REKEYED,
+    RETENTION,
+    SENT,
+    act_problems,
+    named,
+)
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 from adaptinf.trial.supplies.supplied import KITS, RETIRED, SITE, Supplied
 from adaptinf.trial.trial_noise import NODE
@@ -203,11 +215,15 @@ class Replay(Supplied):
             return self._erased_again(said)
         if said["kind"] in TAKEN:
             return self._taken_again(said)
+        if said["kind"] == RETENTION:
+            return declared(self, said["days"], said["reason"], said["by"])
         if said["kind"] == REKEYED:
             refuse(REKEYED, act_problems(said["reason"], said["by"]))
             return {name: said[name] for name in ("kind", "reason", "by")}
         if said["kind"] in (ISSUED, REVOKED):
             return token_again(self, said)
+        if said["kind"] in (ALARM, SENT):
+            return alarm_again(self, said)
         if said["kind"] == "assign" and self.session.blind and said["round"] > self.session.rounds:
             return self._as_written(said, (said["unit"], said["context"], said["key"]))
         if said["kind"] in requests:

@@ -15,7 +15,8 @@ from adaptinf.sessions.session_memory import erased_steps
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.journal import Journal
-from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.journal_rows import Entry, Rows
+from adaptinf.trial.keys.sent_heads import SentHeads
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing, Snapshots
@@ -30,11 +31,18 @@ _Answer = TypeVar("_Answer")
 class Requests:
     """A journal and its content, in one process; threads wait for each other."""
 
-    def __init__(self, journal: Journal, design: Design | None, draw: Draw | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        design: Design | None,
+        draw: Draw | None = None,
+        heads: SentHeads | None = None,
+    ) -> None:
+        self._heads = heads
         self.journal, self._design, self._draw = journal, design, draw
         self._replay: Replay | None = None
-        self._sealing = Sealing(journal)
-        self._snapshots = Snapshots(journal, self._sealing)
+        self.sealing = Sealing(journal)
+        self._snapshots = Snapshots(journal, self.sealing)
         self._kept, self._stale, self._copied = 0, False, "not known yet"
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
@@ -53,23 +61,25 @@ class Requests:
             finally:
                 self._end()
 
-    def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
+    def change(self, act: Callable[[Replay], tuple[_Answer, Rows]], purge: bool = False) -> _Answer:
         """One transaction: read others' rows, answer, write the row, and only then return the answer."""
         # With `purge`, nothing that was overwritten remains in the files when the answer is given.
         # A refused request changes nothing. After any other failure it is unknown what the disk contains, so
         # the memory is discarded, and the next request reads the journal from its first row.
         return self._change(lambda replay: [act(replay)], purge)[0]
 
-    def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
-        """The same for several assignments or outcomes: either all are then on disk, or none is."""
-        return self._change(acts, several=True)
+    def change_all(
+        self, acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]], purge: bool = False
+    ) -> list[_Answer]:
+        """The same for several requests or actions: either all are then on disk, or none is."""
+        return self._change(acts, purge, several=not purge)
 
     def change_each(
-        self, acts: Sequence[Callable[[Replay], tuple[_Answer, Entry | None]]]
+        self, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
     ) -> list[_Answer | ParameterError]:
         """The same for requests that do not concern each other: a refused one has its error as answer."""
 
-        def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Entry | None]]:
+        def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Rows]]:
             for act in acts:
                 begun, done = replay.begun(), None
                 try:
@@ -83,7 +93,7 @@ class Requests:
 
     def _change(
         self,
-        acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]],
+        acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]],
         purge: bool = False,
         several: bool = False,
     ) -> list[_Answer]:
@@ -109,14 +119,22 @@ class Requests:
                 raise
             finally:
                 self._end()
+            if written:
+                self.tell_head()
             if purge:
                 self.journal.purge()
             self.keep()
             return answers
 
+    def tell_head(self) -> None:
+        """Send the head elsewhere, if that is wanted."""
+        if self._heads is not None:
+            self._heads.send(self.journal.rows, self.journal.head)
+            self._heads.warn()
+
     def _end(self) -> None:
         """End a transaction: what was not committed is lost."""
-        self._sealing.let_go()
+        self.sealing.let_go()
         self.journal.rollback()
 
     def _still_copied(self, replay: Replay) -> str:
@@ -128,17 +146,20 @@ class Requests:
         """Why the file is a copy; empty if it is not one."""
         return replay.copy_of(self.journal.place, self.journal.marked())
 
-    def _write(self, replay: Replay, entry: Entry | None) -> bool:
-        """Add the row of an action, after those of its noise draws; False if there is none."""
+    def _write(self, replay: Replay, entry: Rows) -> bool:
+        """Add the rows of an action, each after those of its noise draws; False if there is none."""
         if entry is None:
             return False
+        if isinstance(entry, Iterator):
+            written = [self._write(replay, one) for one in entry]
+            return any(written)
         whole = {"kind": entry["kind"], "time": now(), **entry}
         before = replay.nodes.drawn()
         if replay.place is None:  # Files in the previous format do not record their location.
             replay.place = self.journal.place
             before.append({"kind": PLACE, "time": now(), PLACE: replay.place})
         for row in (*before, whole):
-            self.journal.append(self._sealing.sealed(self.journal.next, row))
+            self.journal.append(self.sealing.sealed(self.journal.next, row))
         self._destroy(entry)
         replay.noted(self.journal.next - 1, whole)
         return True
@@ -148,12 +169,12 @@ class Requests:
         if entry["kind"] == "restore":
             self.journal.take_up()
         elif entry["kind"] == "erase":
-            self._sealing.destroy(entry["decision"])
+            self.sealing.destroy(entry["decision"])
             self._snapshots.drop()
-            self._sealing.renew_snapshots()
+            self.sealing.renew_snapshots()
             self._stale = True
         elif entry["kind"] == "finish":  # No participant arrives any more who would have to be recognised.
-            self._sealing.destroy(MARKS)
+            self.sealing.destroy(MARKS)
 
     def keep(self) -> None:
         """Write a snapshot if there are many rows since the last one or it could not be used."""
@@ -171,6 +192,11 @@ class Requests:
         finally:
             self._stale = False
             self._end()
+
+    def stuck(self, replay: Replay) -> bool:
+        """Whether snapshots are not written although they are due."""
+        behind = self.journal.rows - self._snapshots.number()
+        return not replay.declared["own"] and behind >= 2 * EVERY
 
     def _written(self, replay: Replay) -> int:
         """The row of the snapshot, after writing one if it is due."""
@@ -199,14 +225,14 @@ class Requests:
             if self._replay is None:
                 self._replay = self._begun(path, entry)
                 self._replay.recomputes = heads is not None
-                self._sealing.load()
+                self.sealing.load()
             else:
-                self._replay.follow(path, number, self._sealing.opened(number, entry))
+                self._replay.follow(path, number, self.sealing.opened(number, entry))
             if heads is not None:
                 heads.add(digest)
             if snapshot is not None and number == snapshot.number and not self._replay.is_as(snapshot):
                 raise JournalError(path, f"its snapshot does not match its rows up to row {number}")
-        self._sealing.let_go()
+        self.sealing.let_go()
         if self._replay is None:
             raise FileError(path, "read", "it contains no trial")
         if self._replay.unread or self._replay.session.blind:
@@ -219,13 +245,13 @@ class Requests:
         return self._replay
 
     def _begun(self, path: str, first: Entry) -> Replay:
-        return Replay(path, first, design_of(path, first, self._design), self._sealing.mark, self._draw)
+        return Replay(path, first, design_of(path, first, self._design), self.sealing.mark, self._draw)
 
     def _check_secrets(self, path: str, replay: Replay) -> None:
         """Each participant has a secret, unless erased."""
         erased = {step + 1 for step in erased_steps(replay.session)}
         gone = {*erased, MARKS} if replay.state == FINISHED else erased
-        if problems := self._sealing.problems(replay.session.rounds, gone):
+        if problems := self.sealing.problems(replay.session.rounds, gone):
             raise JournalError(path, problems[0])
 
     def _resume(self, path: str) -> None:
@@ -257,7 +283,7 @@ class Requests:
 
     def _forget(self) -> None:
         self._replay, self._copied = None, "not known yet"
-        self._sealing.forget()
+        self.sealing.forget()
         self.journal.rewind()
 
     def _refuse_strangers(self) -> None:
@@ -275,6 +301,8 @@ class Requests:
                 self._closed = True
                 self.journal.close()
                 self._replay = None
+                if self._heads is not None:
+                    self._heads.close()
 
 
 def now() -> str:

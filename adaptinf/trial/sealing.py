@@ -346,6 +346,13 @@ class Snapshots:
         decided, told, amended, keys = state["marks"]
         return number, Marks(decided, told, amended, tuple(keys))
 
+    def number(self) -> int:
+        """The row of the snapshot, unchecked; 0 if there is none."""
+        connection = self._journal.connection
+        if not sa.inspect(connection).has_table(_STATE.name):
+            return 0
+        return int(connection.execute(sa.select(_STATE.c.number)).scalar() or 0)
+
     def _before(self) -> str:
         """The digest of the last part."""
         newest = sa.select(_PARTS.c.digest).order_by(_PARTS.c.number.desc()).limit(1)

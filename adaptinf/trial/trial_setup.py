@@ -144,7 +144,8 @@ def planned_terms(plan: StatedPlan, arms: Any, horizon: Any) -> tuple[Design, tu
     if not plan.design.traits.own_coins:
         name = type(plan.design).__name__
         problems.append(
-            f"looks divide by the probabilities of arms, but {name} does not draw them: wrap it in a Mixture"
+            f"looks weight outcomes by the inverse of the arms' probabilities, but {name} does not draw arms "
+            "at random: wrap it in a Mixture"
         )
     refuse("Trial.create", problems)
     return plan.design, plan.arms, plan.horizon, {PLAN: plan.arguments, LOOKS: plan.looks.tolist()}

@@ -1,9 +1,11 @@
 """Run tools on the cells, write `results.csv`, and fill the tables of the page from it.
 
-    python -m case_studies.scoreboard                          every tool on its cells: at most eight hours on
-    two cores python -m case_studies.scoreboard --tools statsmodels ville python -m case_studies.scoreboard
-    --cells 'thompson*'      cells whose name and target fit a pattern python -m case_studies.scoreboard
-    --hours 1 --most 400 --seconds 5
+    python -m case_studies.scoreboard
+        every tool on its cells: at most eight hours on two cores
+    python -m case_studies.scoreboard --tools statsmodels ville
+    python -m case_studies.scoreboard --cells 'thompson*'
+        cells whose name and target fit a pattern
+    python -m case_studies.scoreboard --hours 1 --most 400 --seconds 5
 
 What was run stays in the cache, a file a tool and cell: a run that was broken off goes on from there.
 Repositories that are read from a snapshot (see `tools.toml`) are expected under --snapshots, a folder each.

@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.csv"
 LEVEL = 0.95
 TIE = 1.02  # widths closer than this are the same
+ANSWERS = 0.5  # share of the logs that a tool must answer to be compared with others
 BY = ["design", "arms", "target"]
 
 
@@ -49,8 +50,8 @@ def by_tool(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def narrowest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows that cover in their cell and are no wider than any other that does, up to 2%."""
-    valid = rows[rows["valid"]]
+    """Rows that cover in their cell, answer half of its logs, and are no wider than any other, up to 2%."""
+    valid = rows[rows["valid"] & (rows["refused"] <= 1 - ANSWERS)]
     least = valid.groupby(["cell", "target"])["width"].transform("min")
     return valid[valid["width"] <= TIE * least]
 
@@ -84,11 +85,10 @@ def not_narrowest(rows: pd.DataFrame, tool: str = "adaptinf") -> pd.DataFrame:
     answered = rows[rows["answered"] > 0]
     lowest = answered.groupby(["tool", *BY])["coverage"].min()
     everywhere_too = answered.groupby(["tool", *BY])["near"].all()
+    others = rows[rows["valid"] & (rows["refused"] <= 1 - ANSWERS) & (rows["tool"] != tool)]
     found = []
     for (cell, target), own in ours.iterrows():
-        here = rows[
-            (rows["cell"] == cell) & (rows["target"] == target) & rows["valid"] & (rows["tool"] != tool)
-        ]
+        here = others[(others["cell"] == cell) & (others["target"] == target)]
         other = here.loc[here["width"].idxmin()] if len(here) else None
         narrower = other is not None and not (own["valid"] and own["width"] <= TIE * other["width"])
         if own["valid"] and not narrower:

@@ -353,7 +353,7 @@ def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], s
     unit = (probed.releases[place].value - theirs.value) / probe
     shift = round((mine.value - theirs.value) / unit) if unit else 0
     if node in shifts or shift == 0:
-        return f"shifting its noise by whole units cannot make {told} equal"
+        return f"{told} cannot be made equal in both runs by shifting its noise by whole units"
     if abs(abs(unit) * other.nodes[node] / mine.scale - 1.0) > _NEAR:
         scale = abs(unit) * other.nodes[node]
         return f"{told} reports noise of scale {mine.scale:.9g}, but it was drawn with scale {scale:.9g}"

@@ -129,7 +129,7 @@ class Stage(Protocol):
         """The log so far."""
 
     def finish(self) -> None:
-        """End the trial, whose horizon has been reached."""
+        """End a trial that has reached its horizon."""
 
     def shown(self) -> list[Output]:
         """Outputs other than responses and logs."""

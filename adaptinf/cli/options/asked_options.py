@@ -79,7 +79,10 @@ def further_columns(arguments: argparse.Namespace, options: dict[str, Any], sums
 def _of_sums(denominator: str | None, covariates: Sequence[str] | None) -> dict[str, str]:
     """Columns of sums of a denominator and of a covariate, if requested."""
     if covariates and len(covariates) > 1:
-        several = "a table of sums allows only one: several require rows, or sums computed by adaptinf"
+        several = (
+            "a table of sums allows only one covariate: for several, supply the rows, or sums computed by "
+            "adaptinf"
+        )
         raise ParameterError("--covariate", [several])
     named = {"denominator": denominator, "covariate": covariates[0] if covariates else None}
     return {role: name for role, name in named.items() if name is not None}

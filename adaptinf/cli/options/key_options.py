@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from adaptinf.cli.grammar import CommandParser, path_of
@@ -11,8 +12,15 @@ _KEY = "file with the trial's key, if it was created with one; ADAPTINF_KEY_FILE
 
 
 def key_flag(parser: CommandParser) -> None:
-    """The option of every action on a trial."""
+    """The option of every action on a trial, for its key."""
     parser.add_argument("--key-file", type=path_of, metavar="FILE", help=_KEY)
+
+
+def heads_flags(parser: CommandParser) -> None:
+    """Options of every action that opens a trial."""
+    to_file, to_command = "file to which heads are appended", "command that reads each head, or the latest"
+    parser.add_argument("--heads", type=path_of, metavar="FILE", help=to_file)
+    parser.add_argument("--heads-command", type=shlex.split, metavar="COMMAND", dest="heads", help=to_command)
 
 
 def rekey_flags(parser: CommandParser) -> None:

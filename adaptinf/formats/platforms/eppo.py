@@ -125,7 +125,10 @@ def read_eppo(
         table.first_of_units("subject", "variation")
     if found:
         if again := int(table.frame.duplicated("subject").sum()):
-            problem = f"{again} repeated actions of a subject: put the outcome of each action into {value!r}"
+            problem = (
+                f"{again} repeated actions by the same subject: put the outcome of each action in column "
+                f"{value!r}"
+            )
             raise ParameterError(_SUBJECT, [f"{table.path} has {problem} of the table itself"])
         table.join(found, "subject", value, absent)
     roles = _bandit_roles(table) if bandit else shares_of(table, "variation", weights)

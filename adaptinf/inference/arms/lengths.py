@@ -42,7 +42,7 @@ def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
 
 
 def sample_length(question: Question, verdict: Verdict) -> float:
-    """Length of t intervals or exact ones, at the corrected level if a correction makes them valid."""
+    """Length of t or exact intervals, at the corrected level if a correction makes them valid."""
     profile, (_, count) = question.profile, typical_arms(question)
     correction = profile.correction if verdict.corrected else None
     level = LOG_ALPHA if correction is None else correction.level(LOG_ALPHA)

@@ -16,6 +16,7 @@ Dunnett (1955), "A multiple comparison procedure for comparing several treatment
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ import numpy as np
 from scipy import special
 
 from adaptinf.inference.group_sequential.boundaries import critical_value
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray
 
 MOST = 4
 """Largest number of treatments: a grid has as many axes."""
@@ -34,6 +35,9 @@ _DENSITY, _EXTRA, _LIMITS = 1.0, 8, (0, 600, 240, 96, 40)
 # Distance of the factor's values, in standard deviations of the narrowest integrand.
 _SPACING = 1.2
 _LARGEST_LOADING = 0.995
+# Critical values: their error, the rounding error of a probability, the smallest probability and value that
+# are found by secants, and the most steps.
+_EXACT, _ROUNDING, _SMALL, _LOWEST, _TRIES = 1e-13, 1e-15, 1e-8, 0.5, 12
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
@@ -59,29 +63,42 @@ class JointWalk:
 
     def leaving(self, products: FloatArray, low: FloatArray, high: FloatArray) -> float:
         """Probability that some score leaves at the next look, and none has left before; low, high (J,)."""
-        step = self._settled(products)
-        inside = 0.0
-        for shift, weight in zip(step.shift, step.weight, strict=True):
-            part = self._mass
-            for j in reversed(range(len(low))):
-                mean = self._nodes[j] + shift[j]
-                upper, lower = ((limit[j] - mean) / step.spread[j] for limit in (high, low))
-                part = part @ np.maximum(special.ndtr(upper) - special.ndtr(lower), 0.0)
-            inside += float(weight * part)
-        return float(self._mass.sum()) - inside
+        return self._leaves(self._settled(products))(low, high)
 
     def proceed(self, products: FloatArray, low: FloatArray, high: FloatArray) -> None:
         """Keep the scores at the next look that lie between low and high (J,)."""
         step = self._settled(products)
-        reach = _REACH * np.sqrt(np.diag(products))
+        reach = _REACH * np.sqrt(products.diagonal())
         self._kept = np.maximum(low, -reach), np.minimum(high, reach), step
         self.products = products
 
     def critical_value(self, products: FloatArray, tested: FloatArray, sides: int, may: float) -> float:
         """Common critical value of the standardised scores that are tested at the next look, 1 or 0 (J,)."""
-        return critical_value(
-            lambda _, bound: self.leaving(products, *limits(products, tested, sides, bound)), 1.0, may
-        )
+        leaves = self._leaves(self._settled(products))
+        root, free = np.sqrt(products.diagonal()), tested == 0.0
+
+        def tail(_: float, bound: float) -> float:
+            return leaves(*_region(root, free, sides, bound))
+
+        highest = -float(special.ndtri(may / (sides * tested.sum())))
+        found = _secant(lambda bound: tail(1.0, bound), may, highest)
+        return critical_value(tail, 1.0, may) if math.isnan(found) else found
+
+    def _leaves(self, step: _Step) -> Callable[[FloatArray, FloatArray], float]:
+        """The probability of leaving with an increment, as a function of the limits."""
+        spread, total = step.spread, float(self._mass.sum())
+        means = [(nodes + step.shift[:, j, None]) / spread[j] for j, nodes in enumerate(self._nodes)]
+
+        def probability(low: FloatArray, high: FloatArray) -> float:
+            *others, last = (
+                _within(low[j] / spread[j], high[j] / spread[j], mean) for j, mean in enumerate(means)
+            )
+            part = self._mass @ last.T
+            for inside in reversed(others):
+                part = np.einsum("...aq,qa->...q", part, inside)
+            return total - float(step.weight @ part)
+
+        return probability
 
     def _settled(self, products: FloatArray) -> _Step:
         """The next increment, after the grid of the last look has been made for it."""
@@ -97,31 +114,65 @@ class JointWalk:
 
     def _carry(self, step: _Step, grids: list[tuple[FloatArray, FloatArray]]) -> None:
         """Carry the mass to the nodes of new grids."""
-        total = np.zeros([len(nodes) for nodes, _ in grids])
-        for shift, weight in zip(step.shift, step.weight, strict=True):
-            part = self._mass
-            for j, (nodes, width) in enumerate(grids):
-                distance = (nodes[:, None] - self._nodes[j] - shift[j]) / step.spread[j]
-                kernel = (
-                    np.exp(-0.5 * distance * distance) * (width / (step.spread[j] * _ROOT_TWO_PI))[:, None]
-                )
-                # The axis that is carried is always the first; it becomes the last.
-                part = np.tensordot(part, kernel, axes=(0, 1))
-            total += weight * part
-        self._nodes, self._mass = [nodes for nodes, _ in grids], total
+        part = self._mass[None]
+        for j, (nodes, width) in enumerate(grids):
+            factor = width / (step.spread[j] * _ROOT_TWO_PI)
+            distance = (nodes[:, None] - self._nodes[j]) / step.spread[j]
+            kernel = np.exp(-0.5 * (distance - step.shift[:, j, None, None] / step.spread[j]) ** 2)
+            # The axis that is carried is always the first; it becomes the last.
+            kernel *= factor[:, None] * (step.weight[:, None, None] if j == 0 else 1.0)
+            flat = part.reshape(len(part), part.shape[1], -1).transpose(0, 2, 1)
+            carried = flat @ kernel.transpose(0, 2, 1)
+            part = carried.reshape(len(kernel), *part.shape[2:], len(nodes))
+        self._nodes, self._mass = [nodes for nodes, _ in grids], part.sum(axis=0)
+
+
+def _within(low: float, high: float, mean: FloatArray) -> FloatArray:
+    """Probabilities that normal variables with these means and variance 1 are between two limits."""
+    above = special.ndtr(high - mean)
+    return np.asarray(above if low == -math.inf else np.maximum(above - special.ndtr(low - mean), 0.0))
+
+
+def _secant(tail: Callable[[float], float], may: float, highest: float) -> float:
+    """Where a tail equals a probability, at or below Bonferroni's value; NaN if this is not found."""
+    aim, noise = math.log(may), max(_EXACT, _ROUNDING / may)
+    if may < _SMALL or highest < _LOWEST:
+        return math.nan
+    bound, before = highest, (math.nan, math.nan)
+    for _ in range(_TRIES):
+        excess = math.log(max(tail(bound), 1e-320)) - aim
+        if abs(excess) <= noise:
+            return bound
+        # The first step uses the slope of a normal tail.
+        slope = -bound - 1.0 / bound
+        if not math.isnan(before[0]):
+            slope = (excess - before[1]) / (bound - before[0])
+        if not slope < 0.0:
+            return math.nan
+        before, bound = (bound, excess), bound - excess / slope
+        if abs(bound - before[0]) <= _EXACT:
+            return bound
+        if bound < _LOWEST:
+            return math.nan
+    return math.nan
 
 
 def limits(
     products: FloatArray, tested: FloatArray, sides: int, bound: float
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of the scores, (J,) each, for a common critical value of those that are tested."""
-    high = np.where(tested > 0.0, bound * np.sqrt(np.diag(products)), np.inf)
+    return _region(np.sqrt(products.diagonal()), tested == 0.0, sides, bound)
+
+
+def _region(root: FloatArray, free: BoolArray, sides: int, bound: float) -> tuple[FloatArray, FloatArray]:
+    high = bound * root
+    high[free] = np.inf
     return (-high if sides == 2 else np.full(len(high), -np.inf)), high
 
 
 def _step_of(increment: FloatArray) -> _Step:
     """Shifts, spreads and weights of an increment with a covariance; increment (J, J)."""
-    deviation = np.sqrt(np.diag(increment))
+    deviation = np.sqrt(increment.diagonal())
     loading = factor(increment / np.outer(deviation, deviation))
     precision = 1.0 + float((loading**2 / (1.0 - loading**2)).sum())
     reach = 0.0 if precision == 1.0 else _REACH

@@ -188,10 +188,11 @@ def score_processes(
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.nan_to_num(arms[..., _SQUARES] ** 2 / arms[..., _FOURTHS], nan=0.0).min(axis=2)
     rarer = np.minimum(arms[..., _ONES], arms[..., _COUNT] - arms[..., _ONES]).min(axis=2)
-    each = []
+    each, reached, upto = [], codes[: ends[-1]], outcome[: ends[-1]]
+    others = (upto != 0.0) & (upto != 1.0)
     for j, treatment in enumerate(drawn.tolist()):
-        compared = outcome[: ends[-1]][np.isin(codes[: ends[-1]], (treatment, control))]
-        events = rarer[:, j] if np.isin(compared, (0.0, 1.0)).all() else np.full(len(ends), np.inf)
+        binary = not np.any(others & ((reached == treatment) | (reached == control)))
+        events = rarer[:, j] if binary else np.full(len(ends), np.inf)
         each.append(ScoreProcess(score[:, j], slope[:, j], products[:, j, j], sizes[:, j], events))
     return ScoreProcesses(tuple(each), products)
 

@@ -40,7 +40,7 @@ def main_effects(
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """A column of ones, the numeric columns, and a column of 0 and 1 for each label except the first.
 
-    Columns (T,), rounds (n,), all of them if None; the entries of a column are contiguous in memory.
+    Columns have shape (T,), rounds (n,), by default all; the entries of a column are contiguous in memory.
     """
     parts = [
         part

@@ -287,7 +287,7 @@ def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
 
 
 class StoppingFacts:
-    """Facts for claims on a table for a fixed number of rounds; `instead` contains valid alternatives."""
+    """Facts for claims about a table for a fixed number of rounds; `instead` lists valid alternatives."""
 
     def __init__(self, stopping: Stopping, instead: str) -> None:
         self.stopping = stopping

@@ -221,9 +221,7 @@ def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -
         unknown = [key for key in found if key not in names]
         if missing or unknown:
             wrong = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
-            wrong += (
-                [f"has {', '.join(map(repr, unknown))}, which are not among the estimates"] if unknown else []
-            )
+            wrong += [f"has {', '.join(map(repr, unknown))} beyond the estimates"] if unknown else []
             problems.append(f"{what} {' and '.join(wrong)}")
             return None
         given = [found[name] for name in names]

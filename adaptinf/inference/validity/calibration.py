@@ -82,8 +82,8 @@ _BLOCK, _MOST = 4096, 2_000_000
 def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
     """How the choices deviate from the propensities; empty if nothing is found.
 
-    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could be detected: not
-    every arm's propensity is known, or arms were too rarely uncertain.
+    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could be detected,
+    because some propensities are unknown, or too few are strictly between 0 and 1.
 
     For a long log, equally spaced blocks of rounds are examined, 2,000,000 propensities in total.
     """
@@ -261,13 +261,13 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def propensity(self) -> FloatArray | None:
-        """Propensities of the chosen arms at the draw of each round; None if the log has none; shape (T,)."""
+        """Propensities of the chosen arms when they were drawn, shape (T,); None if the log has none."""
         known = self.log.arrays.propensity
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Propensities of every arm at the draw of each round; None if the log has none; shape (T, K)."""
+        """Propensities of all arms when arms were drawn, shape (T, K); None if the log has none."""
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 

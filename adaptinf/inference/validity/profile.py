@@ -434,7 +434,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def has_contexts(self) -> bool:
-        """Whether the log has columns of contexts."""
+        """Whether the log has context columns."""
         return bool(self.log.context)
 
     @cached_property

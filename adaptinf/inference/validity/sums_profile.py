@@ -337,7 +337,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def varying_propensities(self) -> bool:
-        """Whether the propensities, unless they are estimates, change.
+        """Whether the propensities vary; False if they are estimates.
 
         The chosen arms' propensities are constant in a batch if their inverses sum to n over the smallest.
         """

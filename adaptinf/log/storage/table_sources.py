@@ -320,7 +320,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError("a name occurs more than once")
+        raise ValueError("a name occurs twice")
     return record
 
 

@@ -92,7 +92,7 @@ def locate_roles(
 
 
 def missing_column(name: Hashable, role: str, names: Sequence[Hashable], found: Findings) -> None:
-    """Report a column missing from the frame, with its nearest column names."""
+    """Report a column missing from the frame, and suggest the most similar names."""
     if name in found.index:
         told = f"{shown(name)}, the column for {role}, is the frame's index: pass frame.reset_index()"
         found.add("missing-column", told)

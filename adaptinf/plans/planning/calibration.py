@@ -18,7 +18,7 @@ from adaptinf.parameters import OPEN_SHARE, Is, check, refuse
 from adaptinf.plans.characteristics import check_design, difference, scenarios_of
 from adaptinf.plans.decisions import follow
 from adaptinf.plans.plan import Plan
-from adaptinf.plans.planning.timing import trial_of
+from adaptinf.plans.planning.timing import MANY, trial_of
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, child, seed_sequence
 from adaptinf.texts import visible_lines
@@ -184,21 +184,36 @@ def _largest(
 ) -> FloatArray:
     """Largest factor at which each trial still rejects, (r,); 0 without a test."""
     jobs = [
-        (_block, (plan, environment, root, (place, start // BLOCK), min(BLOCK, replications - start)))
+        (
+            _block,
+            (
+                plan,
+                environment,
+                root,
+                (place, start // BLOCK),
+                min(BLOCK, replications - start),
+                replications >= MANY,
+            ),
+        )
         for start in range(0, replications, BLOCK)
     ]
     return np.concatenate(spread(jobs, n_jobs if len(jobs) > 1 else 1))
 
 
 def _block(
-    plan: Plan, environment: Environment, root: np.random.SeedSequence, place: tuple[int, int], size: int
+    plan: Plan,
+    environment: Environment,
+    root: np.random.SeedSequence,
+    place: tuple[int, int],
+    size: int,
+    fast: bool,
 ) -> FloatArray:
     """Trials that share a stream of random numbers; returns (size,)."""
     rng = np.random.default_rng(child(root, *place))
     rule = replace(plan.rule, futility=np.full(len(plan.looks), -np.inf))
     found = np.zeros(size)
     for trial in range(size):
-        process = plan.process(trial_of(plan, environment, rng)[0])
+        process = plan.process(trial_of(plan, environment, rng, fast)[0])
         assert process is not None
         # A trial whose score is always 0 goes on to the end, which gives the critical values of all looks.
         course = follow(process._replace(score=np.zeros(len(process.score))), rule)

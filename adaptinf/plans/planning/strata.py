@@ -42,6 +42,12 @@ def stratified_processes(
     return _summed(parts)
 
 
+def inflated(found: ScoreProcesses, factor: float) -> ScoreProcesses:
+    """Scores divided by a factor of all standard errors."""
+    each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
+    return found if factor == 1.0 else found._replace(each=tuple(each))
+
+
 def _from_the_first(found: ScoreProcesses, size: int) -> ScoreProcesses:
     """Processes with zeros at the looks that come before the first row of a stratum."""
     missing = size - len(found.products)

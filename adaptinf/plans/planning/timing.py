@@ -16,15 +16,19 @@ import numpy as np
 
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import POSITIVE, Is, Number, OrNone, problems_of, refuse
+from adaptinf.sessions.enrolment import Arrivals, enrol
 from adaptinf.simulation.functions import draw_potential, empty_potential
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.plans.plan import Plan
+    from adaptinf.sessions.session import Session
     from adaptinf.simulation.environments import Environment
 
 # A larger share without an outcome would make trials many times longer than their plan.
 _MOST_LOST = 0.9
+MANY = 256
+"""Number of late trials from which it pays to compile the steps of a design."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,7 @@ def late_problems(plan: Plan) -> list[str]:
     """Why a plan cannot be simulated with late or lost outcomes."""
     timing, design = plan.timing, plan.design
     name = type(design).__name__
-    problems = []
-    if timing.stated and plan.joint:
-        problems.append("delay, accrual and dropout require one treatment")
+    problems: list[str] = []
     if not timing.late:
         return problems
     if plan.law != "z":
@@ -89,9 +91,13 @@ class Calendar:
     known: FloatArray
     kept: BoolArray
 
+    def last(self, rounds: int) -> int:
+        """Participants up to the last one of a number who have an outcome."""
+        return int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1
+
     def at_look(self, rounds: int) -> tuple[float, float, float]:
         """Time at which this number of outcomes is known, participants by then, and those after its last."""
-        last = int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1
+        last = self.last(rounds)
         time = float(self.known[:last][self.kept[:last]].max())
         enrolled = float(np.count_nonzero(self.arrival <= time))
         return time, enrolled, enrolled - last
@@ -122,59 +128,43 @@ def calendar_of(timing: Timing, horizon: int, rng: np.random.Generator) -> Calen
 
 
 def trial_of(
-    plan: Plan, environment: Environment, rng: np.random.Generator
+    plan: Plan, environment: Environment, rng: np.random.Generator, fast: bool = False
 ) -> tuple[AdaptiveLog, Calendar | None]:
-    """The log of one simulated trial, without participants who have no outcome, and its calendar."""
+    """The log of one simulated trial, without participants who have no outcome, and its calendar.
+
+    `fast` compiles the steps of late trials, which takes seconds for each design.
+    """
     timing = plan.timing
     if not timing.stated:
         return plan.design.run(environment, horizon=plan.horizon, rng=rng), None
     calendar = calendar_of(timing, plan.horizon, rng)
     if not timing.late:
         return plan.design.run(environment, horizon=plan.horizon, rng=rng), calendar
-    return _late_trial(plan, environment, calendar, rng), calendar
+    session, people = opened(plan, environment, calendar, rng)
+    enrol(session, people, len(calendar.arrival), math.inf, fast)
+    log = session.log(missing=None if calendar.kept.all() else "drop")
+    return (log if calendar.kept.all() else _without_lost(log, calendar.kept, environment.n_arms)), calendar
 
 
-def _late_trial(
+def opened(
     plan: Plan, environment: Environment, calendar: Calendar, rng: np.random.Generator
-) -> AdaptiveLog:
-    """Assign participants as they arrive, and pass on outcomes as they become known."""
+) -> tuple[Session, Arrivals]:
+    """A session before the first participant, and all participants who will arrive."""
     rounds, n_arms = len(calendar.arrival), environment.n_arms
     refuse("Plan", late_environment_problems(environment, rounds))
     potential = empty_potential(rounds, n_arms, 0)
     draw_potential(environment.renew(rounds, rng).tables, rng, potential)
-    features = list(environment.features)
     window = int(plan.timing.delay) if plan.design.pending == "window" else None
     session = plan.design.session(
         list(range(n_arms)),
         rounds,
-        features=features or None,
+        features=list(environment.features) or None,
         reward_range=environment.reward_range,
         window=window,
         rng=rng,
     )
     order = np.argsort(calendar.known, kind="stable")[: int(calendar.kept.sum())]
-    action = np.zeros(rounds, dtype=np.int64)
-    told = 0
-    for step in range(rounds):
-        while told < step and told < len(order) and _comes_before(calendar, int(order[told]), step):
-            told = _tell(session, potential.reward, action, order, told)
-        context = features[potential.feature[step]] if features else None
-        action[step] = session.assign(context=context).arm
-    while told < len(order):
-        told = _tell(session, potential.reward, action, order, told)
-    log = session.log(missing=None if calendar.kept.all() else "drop")
-    return log if calendar.kept.all() else _without_lost(log, calendar.kept, n_arms)
-
-
-def _comes_before(calendar: Calendar, participant: int, step: int) -> bool:
-    """Whether an outcome is known before a later participant is assigned."""
-    return participant < step and bool(calendar.known[participant] < calendar.arrival[step])
-
-
-def _tell(session: Any, reward: FloatArray, action: IntArray, order: IntArray, told: int) -> int:
-    participant = int(order[told])
-    session.record(participant + 1, float(reward[participant, action[participant]]))
-    return told + 1
+    return session, Arrivals(calendar.arrival, calendar.known, potential.feature, potential.reward, order)
 
 
 def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog:

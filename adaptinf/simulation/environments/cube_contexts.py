@@ -339,7 +339,8 @@ class UnitCube:
             raise ParameterError("UnitCube.scale", problems)
         if clipped:
             warnings.warn(
-                f"UnitCube: values in {rows.shape[0]} rows were clipped to the bounds: {', '.join(clipped)}",
+                f"UnitCube: among {rows.shape[0]} rows, values were clipped to the bounds: "
+                f"{', '.join(clipped)}",
                 AdaptinfWarning,
                 stacklevel=2,
             )

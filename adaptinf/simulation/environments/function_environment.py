@@ -113,7 +113,7 @@ class FunctionEnvironment(Environment):
         problems += reward_range_problems(reward_range)
         self.features = () if features is None else tuple(features)
         if features is not None and len(set(self.features)) < max(1, len(self.features)):
-            problems.append(f"features must be different labels, got {list(self.features)!r:.80}")
+            problems.append(f"features must be one or more distinct labels, got {list(self.features)!r:.80}")
         refuse(_SUBJECT, problems)
         self.draw, self.longest = draw, horizon
         self.reward_range = (float(reward_range[0]), float(reward_range[1]))
@@ -350,4 +350,4 @@ def _delay_problems(delays: Any, call: str, shape: tuple[int, ...], delayed: boo
 def _arm_problems(arms: tuple[Any, ...]) -> list[str]:
     if len(set(arms)) == len(arms):
         return []
-    return [f"arms must be different labels, got {list(arms)!r:.80}"]
+    return [f"arms must be distinct labels, got {list(arms)!r:.80}"]

@@ -1,1 +1,1 @@
-"""Keys kept outside a trial's file: where they are read from, and what they seal."""
+"""What is kept outside a trial's file: the key, with what it seals, and heads."""

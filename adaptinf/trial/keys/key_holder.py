@@ -1,4 +1,4 @@
-"""What an operator does with keys: make one, exchange it, and check a trial without one."""
+"""What an operator does with keys: create one, replace it, and check a trial without one."""
 
 from __future__ import annotations
 

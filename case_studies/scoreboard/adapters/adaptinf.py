@@ -1,9 +1,12 @@
-"""adaptinf: what `recommend` puts first."""
+"""adaptinf: what `recommend` puts first; cautions, with which a table begins, are warnings."""
+
+import warnings
 
 import adaptinf as ai
 
-PAIR = {"treatment": 1, "control": 0}
 COLUMNS = {"propensity": "chosen", "batch": "period", "unit": "unit", "context": "leaf"}
+MODELS = {"leader": "winner", "lowest": "winner", "ratio": "contrasts", "policy": "policy-value",
+          "arm": "arm-means", "stopped": "arm-means"}  # fmt: skip
 
 
 def read(log):
@@ -12,7 +15,7 @@ def read(log):
     told["adaptive"] = None if log.adaptive else False
     if log.arms is None:
         names = {"arm": "arm", "n": "n", "sum": "sum", "sum_squares": "squares", "batch": "period"}
-        return ai.Sums(frame[frame["n"] > 0], **names, propensity="share", **told)
+        return ai.Sums(frame, **names, propensity="share", **told)
     for name, column in COLUMNS.items():
         if column in frame:
             told[name] = column
@@ -22,18 +25,16 @@ def read(log):
 
 
 def interval(log, target):
-    data, alpha, row = read(log.reversed() if target == "lowest" else log), 0.05, 0
-    if target in ("leader", "lowest"):
-        result = ai.recommend(data, "winner").fit()
-        low, high = result.conf_int().to_numpy()[0]
-        return (low, high, result.winner) if target == "leader" else (1 - high, 1 - low, result.winner)
-    if target == "ratio":
-        return ai.recommend(data, "contrasts", control=0, lift=True).fit().conf_int().to_numpy()[0] + 1
-    if target == "policy":
-        result = ai.recommend(data, "policy-value", policy=log.policy).fit()
-    elif target == "contrast":
-        result = ai.recommend(data, "contrast", **PAIR).fit()
-    else:
-        result, row = ai.recommend(data, "arm-means").fit(), log.arm
-        alpha = 0.05 / log.n_arms if target == "stopped" else 0.05  # it was selected: all arms at once
-    return result.conf_int(alpha=alpha).to_numpy()[row]
+    pair, lift = {"treatment": 1, "control": 0}, {"control": 0, "lift": True}
+    asked = {"contrast": pair, "ratio": lift, "policy": {"policy": log.policy}}
+    data = read(log.reversed() if target == "lowest" else log)
+    result = ai.recommend(data, MODELS.get(target, target), **asked.get(target, {})).fit()
+    if result.cautions:
+        warnings.warn("; ".join(result.cautions), stacklevel=2)
+    alpha = 0.05 / log.n_arms if target == "stopped" else 0.05  # it was selected: all arms at once
+    low, high = result.conf_int(alpha=alpha).to_numpy()[log.arm if target in ("arm", "stopped") else 0]
+    if target == "lowest":
+        return 1 - high, 1 - low, result.winner
+    if target == "leader":
+        return low, high, result.winner
+    return (low + 1, high + 1) if target == "ratio" else (low, high)

@@ -63,7 +63,7 @@ def test_nearly_every_run_releases_and_the_last_rounds_show_it(
     design = Mixture(kind(epsilon=4.0, **given, **parameters), exploration=0.4, decay=decay)
     (pair,) = neighbouring_trials(design)
     assert pair.design is not None
-    assert f"planning for {pair.design.budget} rounds" in repr(pair.design)
+    assert f"plans for {pair.design.budget} rounds" in repr(pair.design)
     for env in (pair.first, pair.second):
         pieces = sample_transcripts(pair.design, env, pair.horizon, 0, 512, np.random.SeedSequence(0))
         seen = next(iter(pieces))

@@ -412,7 +412,7 @@ def cut_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ...]]:
 def headless_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ...]]:
     which = int(rng.integers(1, 3))
     texts[which] = texts[which].partition("\n")[2]
-    return as_bytes(texts), (f"part-{which:05d}", "header|no column")
+    return as_bytes(texts), (f"part-{which:05d}", "header|is missing in")
 
 
 def lacking_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ...]]:

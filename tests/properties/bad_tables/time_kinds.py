@@ -234,7 +234,7 @@ def right_ids(rng: Rng, folder: Path) -> list[Use]:
 
 DECISIONS: dict[str, Kind] = {
     "ids that stand once": right_ids,
-    "a copy of a row": partial(repeated, lambda rng, row: row, ("twice",)),
+    "a copy of a row": partial(repeated, lambda rng, row: row, ("more than once",)),
     "another outcome": partial(
         repeated, lambda rng, row: {**row, "y": row["y"] + 0.25}, (column("y"), "join")
     ),

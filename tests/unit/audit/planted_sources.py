@@ -134,9 +134,9 @@ def pool_from_the_start() -> Iterator[None]:
         used.clear()
         return session(self, *how, **named)
 
-    def opening(cls: type[Trial], *how: Any) -> Trial:
+    def opening(cls: type[Trial], *how: Any, **named: Any) -> Trial:
         used.clear()
-        return opened(cls, *how)  # type: ignore[no-any-return]
+        return opened(cls, *how, **named)  # type: ignore[no-any-return]
 
     begun = changed(Stepwise, session=beginning), changed(Trial, _opened=classmethod(opening))
     with replaced(draw_node, drawn), begun[0], begun[1]:
@@ -175,9 +175,9 @@ def draws_ahead() -> Iterator[None]:
         backup(self, path)
         ready[os.path.realpath(path)] = list(waiting(self._requests.journal.path))
 
-    def beginning(cls: type[Trial], place: Any, *how: Any) -> Trial:
+    def beginning(cls: type[Trial], place: Any, *how: Any, **named: Any) -> Trial:
         ready.pop(os.path.realpath(place), None)
-        return begun(cls, place, *how)  # type: ignore[no-any-return]
+        return begun(cls, place, *how, **named)  # type: ignore[no-any-return]
 
     trials = changed(Trial, backup=copying, _begun=classmethod(beginning))
     with changed(nodes.Nodes, __init__=opening), trials:

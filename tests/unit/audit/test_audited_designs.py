@@ -36,7 +36,7 @@ def test_a_score_is_one_number_a_run(score: Any, message: str) -> None:
 
 def test_neighbours_run_the_design_that_is_audited() -> None:
     pair = neighbouring_trials(LDPBandit(epsilon=4.0))[0]
-    with pytest.raises(ParameterError, match="neighbours belong to another design"):
+    with pytest.raises(ParameterError, match="neighbours are trials of another design"):
         epsilon_lower_bound(LDPBandit(epsilon=1.0), pair, runs=2_000, rng=0)
 
 

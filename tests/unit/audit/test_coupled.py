@@ -127,7 +127,7 @@ class Planted:
         self.quick = fault in QUICK
 
 
-COST = "Cost above the guarantee"
+COST = "The largest cost exceeds the guarantee"
 FAULTS = [
     Planted(live.stops_on_raw_sums, UCB, "value", "the arm of participant"),
     Planted(live.lost_enters_nothing, UCB, "never", "release"),
@@ -255,7 +255,10 @@ def test_results_show_kinds_costs_and_what_disagrees() -> None:
         1.5,
         "an outcome is late: the status differs",
     )
-    assert "The largest cost exceeds the guarantee: 1.5 of 1, where another outcome differs." in text
+    assert (
+        "The largest cost exceeds the guarantee: 1.5 instead of at most 1, where another outcome differs."
+        in text
+    )
     assert "First disagreement: an outcome is late: the status differs." in text
     assert found.to_frame()["refuted"].tolist() == [False, True, True]
     assert "<table" in found._repr_html_()

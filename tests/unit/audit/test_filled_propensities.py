@@ -91,7 +91,7 @@ def test_what_cannot_be_filled() -> None:
         with_propensities(log)
     with pytest.raises(ParameterError, match="'batch-shares', got 'shares'"):
         with_propensities(log, "shares")
-    with pytest.raises(InvalidForLog, match="need batches"):
+    with pytest.raises(InvalidForLog, match="require a log with batches"):
         with_propensities(log, "batch-shares")
     chosen_alone = AdaptiveLog(whole.frame, action="action", reward="reward", propensity="propensity")
     with pytest.raises(ParameterError, match="could not have chosen arm"):

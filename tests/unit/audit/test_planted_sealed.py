@@ -339,6 +339,7 @@ def test_sums_are_in_pairs(faulty: bool) -> None:
     design = PrivateSuccessiveElimination(epsilon=SURE, beta=1.0)
     rewards = np.zeros((720, 2))
     rewards[:2] = 1.0
+    lived(opened(design, 720, silent), rewards[:, 0])  # compiled here, the session's step has no fault
     with planted("sums in pairs", faulty):
         log = design.run(Tableau(rewards, reward_range=(0.0, 1.0)), 720, rng=1)
         session = lived(opened(design, 720, silent), rewards[:, 0])

@@ -63,7 +63,7 @@ def test_terms_without_a_null_test_nothing():
     assert means["kind"].tolist() == ["no test", "no test"]
     assert means[["null", "rejection", "rejection_se", "rejection_low"]].isna().all(axis=None)
     assert means["coverage"].notna().all()
-    assert "No test" in str(plan)
+    assert "There is no test" in str(plan)
     with pytest.raises(ParameterError, match="null: there is no term 'arm 9'; available: '0', '1', '1 - 0'"):
         power(Uniform(), BETTER, both, 80, 64, rng=1, null={"arm 9": 0.0})
 

@@ -324,7 +324,7 @@ class TestContexts:
     def test_vectors_that_are_not_there(self) -> None:
         log = designs.Uniform().run(TWO, 100, rng=0)
         bare = AdaptiveLog.from_arrays(log.arrays, arms=log.arms)
-        with pytest.raises(ParameterError, match="needs context vectors: columns x1"):
+        with pytest.raises(ParameterError, match="requires context vectors: columns x1"):
             randomization_test(bare, designs.LinUCB())
 
     def test_named_coordinates(self) -> None:

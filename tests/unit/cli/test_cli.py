@@ -80,7 +80,7 @@ def test_analyze_prints_the_summary_of_the_library(run: Run, path: str) -> None:
     assert run("analyze", path, *KNOWN, "--alpha", "0.1", "--explain") == (0, both, "")
     code, out, err = run("analyze", path, *KNOWN, "--explain", "--format", "csv")
     assert (code, out) == (2, "")
-    assert "--explain goes with --format text" in err
+    assert "--explain applies only to --format text" in err
 
 
 def test_columns_that_were_not_used_are_named(run: Run, path: str, tmp_path: Path) -> None:

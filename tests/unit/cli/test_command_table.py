@@ -47,7 +47,7 @@ def given(command: str, path: str) -> list[str]:
     return [command, path, *COLUMNS, *ends.get(command, [])]
 
 
-@pytest.mark.parametrize("command", [*READING, "power", "trial", "demo"])
+@pytest.mark.parametrize("command", [*READING, "power", "trial", "qualify", "demo"])
 def test_help_opens_with_what_it_does_and_an_example(
     run: Run, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +76,7 @@ def test_without_a_command_all_are_listed(run: Run) -> None:
     code, out, err = run()
     assert (code, err) == (0, "")
     listed = re.findall(r"^  ([a-z]+)  ", out, re.MULTILINE)
-    assert listed == [*READING[:4], "power", *READING[4:], "trial", "demo"]
+    assert listed == [*READING[:4], "power", *READING[4:], "trial", "qualify", "demo"]
     code, out, err = run("trial")
     assert (code, err) == (0, "")
     assert "  audit-noise  " in out
@@ -176,7 +176,7 @@ def test_a_file_of_another_name_is_refused(run: Run, path: str, command: str, tm
     code, out, err = run(*given(command, path), "--output", str(tmp_path / "x.parquet"))
     endings = ".txt, .md, .tex, .html, .htm, .csv, .json"
     told = f"--output {tmp_path / 'x.parquet'}: its extension must be one of {endings}; without an extension,"
-    assert (code, out, err) == (2, "", f"adaptinf {command}: {told} --format decides\n")
+    assert (code, out, err) == (2, "", f"adaptinf {command}: {told} --format determines the format\n")
     code, out, err = run(*given(command, path), "--output", str(tmp_path / "x.csv"), "--format", "json")
     assert (code, out) == (2, "")
     assert err == (
@@ -283,7 +283,7 @@ def test_a_plan_that_makes_no_sense(run: Run) -> None:
     code, _, err = run("power", *PLAN, "--design", "PrivateUCB", "--parameters", '{"batch": 1}')
     assert code == 2
     assert "2 problems\n  - there is no parameter 'batch'; PrivateUCB has 'epsilon'" in err
-    assert "\n  - PrivateUCB needs epsilon" in err
+    assert "\n  - PrivateUCB requires epsilon" in err
 
 
 def test_report_and_convert_write_what_the_library_writes(run: Run, path: str, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_the_public_part_of_a_log_has_a_report_and_no_rows(run: Run, tmp_path: P
     assert "What may be published, and what is left out" in page.read_text(encoding="utf-8")
     for command in ("validate", "diagnose", "recommend"):
         code, out, err = run(command, public)
-        told = f"adaptinf {command}: {public}: it is the public part of a log, without rows: adaptinf analyze"
+        told = f"adaptinf {command}: {public}: it is the public part of a log, without rows: use adaptinf "
         assert (code, out) == (2, "")
         assert err.startswith(told)
 

@@ -139,7 +139,7 @@ def test_the_text_says_which_trials_were_run_beforehand() -> None:
     assert text.count("500 trials, run in advance") == 3
     assert re.search(r"textbook.* 6\.6% ± 1\.1  \+0\.21 ± 0\.32$", text, re.M)
     assert re.search(r"adaptinf.* 3\.8% ± 0\.9  \+0\.05 ± 0\.29$", text, re.M)
-    assert text.endswith("live: adaptinf demo --rng 3 --trials 500")
+    assert text.endswith("again: adaptinf demo --rng 3 --trials 500")
 
 
 def test_the_text_has_80_columns(text: str) -> None:

@@ -85,4 +85,4 @@ def test_of_a_table_of_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["analyze", *plain, "--covariate", "before"]) == 2
     assert "--covariate also requires --covariate-sum-squares" in capsys.readouterr().err
     assert main(["analyze", *plain, *more, "--covariate", "before", "--covariate", "y"]) == 2
-    assert "--covariate: a table of sums allows only one" in capsys.readouterr().err
+    assert "--covariate: a table of sums allows only one covariate" in capsys.readouterr().err

@@ -268,8 +268,8 @@ def test_what_is_wrong_with_a_plan_is_said_at_once(path: str, capsys: pytest.Cap
     arms = "--design", "Uniform", "--arm", "a", "--arm", "b", "--horizon", "20"
     problem = told(capsys, "create", path, *arms, "--plan", '{"treatment": "b", "look": [10, 20]}', code=2)
     assert "'look'" in problem
-    assert "Plan needs control" in problem
-    assert "Plan needs looks" in problem
+    assert "Plan requires control" in problem
+    assert "Plan requires looks" in problem
     problem = told(capsys, "create", path, *arms, "--plan", "[10, 20]", code=2)
     assert "it must be a JSON object, such as" in problem
     created(capsys, path)

@@ -46,7 +46,9 @@ def test_in_the_order_of_the_file_it_is_refused_and_sorted_it_gives_the_publishe
 
 
 def test_other_files_are_told(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"get data/combined_outcomes\.csv of the public repository"):
+    with pytest.raises(
+        FileNotFoundError, match=r"download data/combined_outcomes\.csv of the public repository"
+    ):
         ai.datasets.farmer_trial(tmp_path / "nowhere.csv")
     path = tmp_path / "x.csv"
     path.write_text("arm,outcome\n1,0\n")

@@ -89,7 +89,7 @@ def test_duplicated_arms(build: Any) -> None:
         build([*FEATURES, FEATURES[1], FEATURES[3]])
     (problem,) = error.value.problems
     assert problem.startswith("arms must have distinct features, but these are equal: arms 1 and 4; 3 and 5")
-    assert "keep one of each" in problem
+    assert "keep only one arm for each set of features" in problem
 
 
 @pytest.mark.parametrize("build", BY_FEATURES)

@@ -277,7 +277,7 @@ def test_rewards_outside_the_range_of_a_private_sum_are_refused_before_anything_
     design: Design,
 ) -> None:
     for environment in (UniformArms(low=[0.0, 0.0], high=[1.0, 1.5]), Tableau([[-0.5, 1.0]] * 50)):
-        with pytest.raises(ParameterError, match=r"rewards must lie in [0, 1], but those of .* rescale"):
+        with pytest.raises(ParameterError, match=r"rewards must lie in \[0, 1\], but those of .* rescale"):
             design.run(environment, horizon=50)
 
 

@@ -173,7 +173,7 @@ def test_refused_before_anything_is_collected() -> None:
         LinUCB().replicate(BernoulliArms([0.5, 0.5]), 50, 2)
     with pytest.raises(ParameterError, match=r"rewards must lie in \[0, 1\]"):
         design.run(LinearArms(THETA, 0.1, contexts="sphere", rewards="uniform"), 50)
-    with pytest.raises(ParameterError, match="dimension is 4, contexts have 3 coordinates"):
+    with pytest.raises(ParameterError, match="dimension is 4, but contexts have 3 coordinates"):
         LinPriv(epsilon=1.0, dimension=4).run(ORTHANT, 50)
     both = LinearArms(THETA, 5.0, contexts=np.full((50, 3, 3), 0.6), rewards="uniform")
     with pytest.raises(ParameterError, match=r"rewards must lie(.|\n)*length of at most 1"):

@@ -164,7 +164,7 @@ def test_eppo_actions_that_lack_things(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="no subject has the attribute size; available: age, tier"):
         read_eppo(path, experiment="ads", context="size")
     with pytest.raises(
-        ParameterError, match="1 repeated actions of a subject: put the outcome of each action"
+        ParameterError, match="1 repeated actions by the same subject: put the outcome of each action"
     ):
         read_eppo(path, path, experiment="ads")
     with pytest.raises(ParameterError, match="has no bandit_key 'adz'; available: ads, other; did you mean"):
@@ -427,7 +427,7 @@ def test_a_micro_randomised_trial_has_rounds_where_it_randomised(tmp_path: Path)
         ("a,2,1,-1,0.25", "a,2,1,-1,1.25", "rand_prob must be in [0, 1], but is 1.25 in 1 rows"),
         ("a,2,1,-1,0.25", "a,2,1,-1,", "rand_prob must be numbers, but has [nan, 0.25, 0.6]"),
         ("a,2,1", "a,2,yes", "avail must be 1 (available) or 0, but has ['yes', '1', '0']"),
-        ("a,2,", "a,1,", r"1 of \d+ rows repeat the userid and time of an earlier row"),
+        ("a,2,", "a,1,", "1 of 3 rows repeat the userid and time of an earlier row"),
         ("steps", "stairs", "mrt.csv has no column steps; its columns are userid, time"),
     ],
 )

@@ -177,7 +177,7 @@ def test_parallel_without_a_partition_or_over_an_unknown_one_is_refused() -> Non
         (PrivacyGuarantee(1.0, unit="record"), "contexts", r"epsilon = 1\.7 .*two largest"),
         (PrivacyGuarantee(1.0, unit="record"), "arms", "context in a record may determine its arm"),
         (PrivacyGuarantee(1.0, 1e-6), "arms", "requires delta = 0"),
-        (PrivacyGuarantee(1.0).group(2), "epochs", "a person with several rounds may enter several"),
+        (PrivacyGuarantee(1.0).group(2), "epochs", "a person with several rounds may contribute to"),
     ],
 )
 def test_partitions_that_do_not_qualify_are_refused(

@@ -141,10 +141,27 @@ def data_protection_officer(names: Names, printed: str) -> None:
     assert "covers this table" in " ".join(printed.split())
 
 
+def protocol_to_report(names: Names, printed: str) -> None:
+    """The trial draws its own coins, so that only what holds in every run is said."""
+    plan, log, result = names["plan"], names["log"], names["result"]
+    table = names["appendix"].found.frame.set_index("scenario")
+    assert table.loc["no difference", "family_error"] <= 0.05
+    assert table.loc["long is better", "rejected_best"] > 0.9
+    look = plan.changed(delay=0).look(log)
+    assert f"Look {look.stage} of 4, after {result.rounds:,} participants" in printed
+    assert (look.decision, look.rejected) == (result.decision, result.rejected)
+    assert result.decision in {"reject", "futility", "no rejection"}
+    assert log.stopping == "planned"
+    assert log.n_rounds == min(result.rounds + 60, 600)
+    assert result.sentence() in printed
+    assert f"{log.n_rounds - result.rounds} later rounds not used" in printed or result.rounds == 600
+
+
 CHECKS: dict[str, Callable[[Names, str], None]] = {
     "data_protection_officer": data_protection_officer,
     "methodologist": methodologist,
     "product_analyst": product_analyst,
+    "protocol_to_report": protocol_to_report,
     "trial_statistician": trial_statistician,
 }
 

@@ -219,7 +219,7 @@ def test_lines_are_counted_as_the_file_counts(tmp_path: Path) -> None:
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n\n{"arm": "b", "p": 1}\n')
     assert "reward column 'y' has no value (NaN or None) [line 3]" in refusal(lines)
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n{"arm": "b", "y": 1, "y": 2}\n')
-    assert "line 2 is not JSON (a name occurs more than once)" in refusal(lines)
+    assert "line 2 is not JSON (a name occurs twice)" in refusal(lines)
 
 
 @pytest.mark.parametrize("label", ["None", "NA", "null", "N/A", "nan", "NaN"])

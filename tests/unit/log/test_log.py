@@ -576,9 +576,9 @@ def test_options_and_metadata_do_not_mix(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="already states the roles of its columns: omit action, reward"):
         read_log(tmp_path / "log.parquet", action="action", reward="reward")
     FRAME[["arm", "y"]].to_csv(tmp_path / "users.csv")
-    with pytest.raises(ParameterError, match="needs action= and reward="):
+    with pytest.raises(ParameterError, match="requires action= and reward="):
         read_log(tmp_path / "users.csv")
-    with pytest.raises(ParameterError, match="needs reward="):
+    with pytest.raises(ParameterError, match="requires reward="):
         read_log(tmp_path / "users.csv", action="arm")
 
 

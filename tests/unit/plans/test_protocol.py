@@ -110,7 +110,7 @@ def test_several_treatments() -> None:
     assert says(found[6], claims.REPEATED)
     curve = plan.power_curve(worlds, 32, rng=1).frame
     assert curve["difference"].tolist() == [0.0, 1.0]
-    with pytest.raises(ParameterError, match="require one treatment"):
-        plan.changed(accrual=1.0).operating_characteristics(worlds, 4)
+    late = plan.changed(delay=5).operating_characteristics(worlds, 4, rng=1).frame
+    assert late["duration_mean"].tolist() == (late["size_mean"] + 5.0).tolist()
     with pytest.raises(ParameterError, match="must have one treatment, got 2"):
         ai.calibrate(plan, 0.05, worlds["equal"], replications=4)

@@ -77,6 +77,21 @@ def test_independent_arms_and_single_arms(sides: int) -> None:
     np.testing.assert_allclose(leaving(bounds, [np.eye(2) * size for size in sizes], sides), both, atol=1e-7)
 
 
+@pytest.mark.parametrize("sides", [1, 2])
+def test_critical_values_spend_what_they_may(sides: int) -> None:
+    """From levels too small for the rounding error of a probability to those without a positive value."""
+    walk, spent = JointWalk(2), (1e-12, 1e-7, 1e-4, 0.02, 0.3)
+    for look, may in enumerate(spent):
+        products = EQUAL * (look + 1.0)
+        bound = walk.critical_value(products, np.ones(2), sides, may)
+        region = limits(products, np.ones(2), sides, bound)
+        assert walk.leaving(products, *region) == pytest.approx(may, abs=1e-12)
+        walk.proceed(products, *region)
+    whole = JointWalk(2)
+    above = whole.critical_value(EQUAL, np.ones(2), sides, 0.9)
+    assert whole.leaving(EQUAL, *limits(EQUAL, np.ones(2), sides, above)) == pytest.approx(0.9, abs=1e-12)
+
+
 def test_loadings_of_the_control() -> None:
     for loading in ([0.6, 0.6], [0.9, 0.5, 0.3], [0.7, 0.6, 0.5, 0.4]):
         known = np.array(loading)
@@ -166,6 +181,10 @@ def test_an_arm_that_left_stays_in_the_critical_values() -> None:
     )
     tested = plan.follow_several(plan.processes(log), log).closed.scores.tested
     assert tested.tolist() == [[True, True], [False, True]]
+    before, after = plan.processes(log).products
+    growth = after[1, 1] / before[1, 1]
+    grown = plan.follow_several(plan.processes(log), log).closed.scores.products
+    np.testing.assert_allclose(grown, [before, [growth * before[0], [growth * before[0, 1], after[1, 1]]]])
     result = plan.analyse(log)
     first = plan.processes(log[:150]).each[0]
     assert result.params["low - c"] == pytest.approx(first.score[0] / first.slope[0], abs=1e-12)
@@ -243,11 +262,13 @@ def test_simulated_trials_drop_arms() -> None:
     found = plan.operating_characteristics(ai.environments.NormalArms([0.0, -2.0, 0.5]), 6, rng=1).frame.iloc[
         0
     ]
-    assert found["dropped_low"] == pytest.approx(5 / 6)  # one trial stops at the first look
+    assert found["dropped_low"] == 1.0
     assert found["rounds_low"] < 35
-    log = run(plan, ai.environments.NormalArms([0.0, -2.0, 0.5]), np.random.default_rng(2))
-    assert np.all(log.arrays.propensities[60:, 1] == 0.0)
-    assert np.all(log.arrays.propensities[:60, 1] > 0.0)
+    followed = run(plan, ai.environments.NormalArms([0.0, -2.0, 0.5]), np.random.default_rng(2))
+    assert followed.course.gone.tolist() == [1, np.iinfo(np.int64).max]
+    assert len(followed.action) == 120
+    assert 1 in followed.action[:60]
+    assert 1 not in followed.action[60:]
     with pytest.raises(ParameterError, match="UCB makes no random draws"):
         plan_of(design=ai.designs.UCB(), drop=0.0).operating_characteristics(
             ai.environments.NormalArms([0.0, 0.0, 0.0]), 2

@@ -397,9 +397,9 @@ def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_pat
         for cell in shown.iloc[-3]:
             assert html.escape(cell) in body
     assert says((tmp_path / "both.html").read_text(encoding="utf-8"), answers.PLANNED)
-    with pytest.raises(ai.errors.ParameterError, match="data is a plan already"):
+    with pytest.raises(ai.errors.ParameterError, match="data is itself a plan: omit it"):
         ai.report(plan, tmp_path / "r.html", plan=plan)
-    with pytest.raises(ai.errors.ParameterError, match="plan must be what"):
+    with pytest.raises(ai.errors.ParameterError, match="plan must be a result of audit"):
         ai.report(log, tmp_path / "r.html", plan=3)  # type: ignore[arg-type]
 
 

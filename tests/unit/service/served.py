@@ -28,7 +28,7 @@ class Served:
     @property
     def writer(self) -> Writer:
         gate: Any = self.client.app
-        found: Writer = gate._writer
+        found: Writer = gate._holders._writer
         return found
 
     def headers(self, role: str | None, key: str | None = None) -> dict[str, str]:

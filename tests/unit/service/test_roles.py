@@ -16,19 +16,25 @@ from adaptinf.trial import access
 BODIES: dict[str, Any] = {
     "assign": {"unit": "p9"},
     "record": {"decision": 1, "reward": 1.0},
+    "amend": {"decision": 1, "reward": 0.5, "reason": "a", "by": "b"},
     "state": {"state": "paused", "reason": "a", "by": "b"},
     "unblind": {"unit": "p1", "reason": "a", "by": "b"},
     "add_site": {"site": "Basel", "by": "b"},
     "add_kits": {"site": "Basel", "kits": [{"kit": "1234", "arm": "A"}], "by": "b"},
     "retire_kit": {"kit": "1234", "reason": "a", "by": "b"},
 }
-REFUSED = {"add_site": 409, "add_kits": 409, "retire_kit": 404}
-"""Calls that a trial without kits refuses whoever may use them; `test_sites` has one with kits."""
+REFUSED = {"add_site": 409, "add_kits": 409, "retire_kit": 404, "looks": 409, "look": 409}
+"""Calls that a trial without kits or plan refuses whoever may use them; `test_sites` has one with kits."""
 EXPECTED = {
     "assign": {"assigner"},
     "record": {"recorder"},
     "status": set(ROLES),
     "allocation": {"statistician", "unblinder"},
+    "amend": {"recorder"},
+    "events": {"monitor", "statistician", "operator"},
+    "alarms": {"monitor", "statistician", "operator", "unblinder"},
+    "looks": {"monitor", "statistician", "operator"},
+    "look": {"statistician", "operator"},
     "state": {"operator"},
     "unblind": {"unblinder"},
     "add_site": {"operator"},
@@ -41,7 +47,9 @@ EXPECTED = {
 def sent(served: Served, call: Call, headers: dict[str, str]) -> Any:
     if call.method == "GET":
         return served.client.get(call.path, headers=headers)
-    return served.client.post(call.path, json=BODIES[call.name], headers={**headers, "idempotency-key": "k"})
+    return served.client.post(
+        call.path, json=BODIES.get(call.name), headers={**headers, "idempotency-key": "k"}
+    )
 
 
 def test_the_table_is_what_was_decided() -> None:
@@ -51,6 +59,8 @@ def test_the_table_is_what_was_decided() -> None:
 @pytest.mark.parametrize(("call", "role"), list(product(EXPECTED, ROLES)))
 def test_each_cell(served: Served, call: str, role: str) -> None:
     served.assign({"unit": "p1"}, "first")
+    if call == "amend":
+        served.record({"decision": 1, "reward": 1.0}, "told")
     before = served.trial.status().rows
     response = sent(served, BY_NAME[call], served.headers(role))
     if role in EXPECTED[call]:

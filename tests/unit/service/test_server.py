@@ -182,9 +182,14 @@ def test_an_address_in_use_is_told(
 
 def test_no_password_is_printed(path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
     said = argparse.Namespace(
-        file="postgresql://ann:secret@host/db", host="127.0.0.1", port=0, certificate=None, private_key=None
+        file="postgresql://ann:secret@host/db",
+        host="127.0.0.1",
+        port=0,
+        certificate=None,
+        private_key=None,
+        configuration=None,
     )
-    monkeypatch.setattr(server, "serve", lambda *given: given[-1]("http://127.0.0.1:1"))
+    monkeypatch.setattr(server, "serve", lambda *given: given[5]("http://127.0.0.1:1"))
     with trial_at(path) as trial:
         assert serve_commands.serve_trial(trial, said) == 0
     assert capsys.readouterr().out == "serving postgresql://host/db at http://127.0.0.1:1\n"

@@ -201,6 +201,8 @@ def test_no_kit_is_the_same_answer_whichever_arm_would_be_drawn(sites: Served) -
 BODIES: dict[str, Any] = {
     "assign": {"unit": "p9"},
     "record": {"decision": 1, "reward": 1.0},
+    "amend": {"decision": 1, "reward": 0.5, "reason": "a", "by": "b"},
+    "look": None,
     "state": {"state": "paused", "reason": "a", "by": "b"},
     "unblind": {"unit": "p1", "reason": "a", "by": "b"},
     "add_site": {"site": "Genf", "by": "b"},
@@ -211,6 +213,7 @@ CELLS = {
     ("assigner", "assign"): (200, 200),
     ("assigner", "status"): (200, 200),
     ("recorder", "record"): (200, 404),
+    ("recorder", "amend"): (409, 404),
     ("recorder", "status"): (200, 200),
     ("monitor", "status"): (200, 200),
     ("monitor", "stock"): (200, 200),

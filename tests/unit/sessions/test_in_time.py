@@ -125,7 +125,7 @@ def test_sums_of_the_outcomes_that_were_in_time(design: Design) -> None:
         ),
         (PrivateUCB(epsilon=1.0), {}, "PrivateUCB has no window, so no outcome can be late"),
         (Thompson(), {}, "Thompson has no window, so no outcome can be late"),
-        (DPBAI(epsilon=1.0, features=[[1.0, 0.0], [0.0, 1.0]]), {}, "without a window, no outcome of DPBAI"),
+        (DPBAI(epsilon=1.0, features=[[1.0, 0.0], [0.0, 1.0]]), {}, "DPBAI has no window, so no outcome"),
     ],
 )
 def test_designs_that_have_none_say_why(design: Design, options: dict[str, Any], reason: str) -> None:

@@ -294,7 +294,7 @@ def test_a_record_and_its_delay_move_sums_by_no_more_than_promised(place: int, s
 def test_rounds_that_no_outcome_can_decide_any_more_are_told() -> None:
     session = opened(ELIMINATION, TWO, None, 3)
     session.assign()
-    with pytest.raises(ParameterError, match="999 more participants can still enrol and"):
+    with pytest.raises(ParameterError, match="999 more participants can still enrol, so windows"):
         session.finish()
     with pytest.raises(ParameterError, match="has no window"):
         PrivateUCB(epsilon=1.0).session(2, 10).finish()

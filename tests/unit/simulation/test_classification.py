@@ -460,7 +460,9 @@ def test_contexts_are_named_by_anything_that_lists_names(context: Any) -> None:
 
 def test_clipping_is_told() -> None:
     cube = UnitCube(low=[1, 18], high=[7, 90], outside="clip")
-    with pytest.warns(AdaptinfWarning, match="in 944 rows: 2 of column 'age'"):
+    with pytest.warns(
+        AdaptinfWarning, match="among 944 rows, values were clipped to the bounds: 2 of column 'age'"
+    ):
         environment = Classification(VOTES, "vote", SURVEY, scaler=cube)
     assert environment.contexts.max() == 1.0
 

@@ -157,7 +157,7 @@ class TestMistakes:
             (groups, {"features": ["old"]}, "'young', which is not in features"),
             (coins, {"features": ["old"]}, "8 contexts from features, got none"),
             (coins, {"arms": ["a"]}, r"shape \(8, 1\)"),
-            (coins, {"arms": ["a", "a"]}, "different labels"),
+            (coins, {"arms": ["a", "a"]}, "distinct labels"),
             (coins, {"means": [1.0]}, r"means must be finite numbers of shape \(2,\)"),
             (coins, {"reward_range": (1, 0)}, "the smaller first"),
             (lambda rng, n: (np.zeros((n, 2)), np.zeros((n, 3, 2))), {}, r"\(horizon, arms, dimension\)"),

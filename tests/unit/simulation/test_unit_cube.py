@@ -70,7 +70,9 @@ def test_what_lies_outside_is_refused_with_rows_and_columns() -> None:
 
 def test_clipping_is_counted_aloud() -> None:
     cube = UnitCube(low=[0, 0], high=[2, 2], outside="clip")
-    with pytest.warns(AdaptinfWarning, match="bounds, in 3 rows: 2 of x1, 1 of x2"):
+    with pytest.warns(
+        AdaptinfWarning, match="among 3 rows, values were clipped to the bounds: 2 of x1, 1 of x2"
+    ):
         scaled = cube.scale([[3, 1], [-1, 1e300], [1, 2]])
     assert scaled.tolist() == [[1.0, 0.5], [0.0, 1.0], [0.5, 1.0]]
     assert cube.scale([[0, 2]]).tolist() == [[0.0, 1.0]]

@@ -129,7 +129,7 @@ def test_totals_are_kept_as_such_and_not_merged(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="totals without batches cannot be merged"):
         totals + again
     assert refused(batch=None) == [
-        "an arm has several rows: name the column of batches in batch=, or sum the rows of an arm [rows 0, "
+        "an arm has several rows: name the batch column in batch=, or sum each arm's rows [rows 0, "
         "1, 2, "
         "3, 4, 5, 6, 7]"
     ]

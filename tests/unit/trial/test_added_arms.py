@@ -172,7 +172,7 @@ def test_requests_count_once_and_refusals_say_what_to_do(path: Path) -> None:
         assert trial.add_arm("c", key="c", **WHY) == ("a", "b", "c")
         assert trial.status().rows == rows
         assert "another request" in refused(trial.add_arm, "d", key="c", **WHY)
-        assert "arms must be different labels" in refused(trial.add_arm, "c", key="d", **WHY)
+        assert "arms must be distinct labels" in refused(trial.add_arm, "c", key="d", **WHY)
         assert trial.add_arm("d", key="d", **WHY) == ("a", "b", "c", "d")
         assert trial.add_arm("c", key="c", **WHY) == ("a", "b", "c")
         assert trial.remove_arm("a", key="x", **WHY) == ("b", "c", "d")

@@ -214,5 +214,5 @@ def test_snapshots_hold_no_name_key_context_or_reason_in_clear(
 
 
 def opened(trial: Trial, number: int, content: bytes) -> bytes | None:
-    sealing = trial._requests._sealing
+    sealing = trial._requests.sealing
     return trial._requests.read(lambda _: sealing.opened_snapshot(content, f"state {number}"))

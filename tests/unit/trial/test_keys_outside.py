@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 from contextlib import closing
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crashes import Place, both, named_noise, whole
+from crashes import NAMES, Place, arm, both, in_child, named_noise, whole
 from postgres_server import Database
 
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson
@@ -248,14 +249,17 @@ def test_rows_keep_their_place_and_their_past(path: Path, key: Path, tmp_path: P
 
 
 def test_secrets_keep_their_place(path: Path, key: Path) -> None:
-    made(path, key).close()
+    trial = made(path, key)
     with closing(sqlite3.connect(path)) as file:
         ones = dict(file.execute("SELECT number, secret FROM secrets").fetchall())
         file.execute("UPDATE secrets SET secret = ? WHERE number = 3", (ones[4],))
         file.commit()
     with pytest.raises(JournalError) as found:
+        trial._requests.sealing.secret(3)
+    trial.close()
+    assert found.value.reason == "the secret of number 3 was not sealed with the trial's key, at this place"
+    with pytest.raises(JournalError, match="the sealed fields of row 6 do not match their secret"):
         Trial.open(path, key_file=key)
-    assert found.value.reason == "the sealed fields of row 6 do not match their secret"
 
 
 def test_a_wrapped_key_that_was_removed_is_seen(path: Path, key: Path) -> None:
@@ -406,3 +410,24 @@ def test_a_row_opens_by_its_definition(path: Path, key: Path) -> None:
     entry = opened(secret, scope, row[18:], f"row 2 after {before} {row[:18].hex()}")
     assert entry.startswith(b'{"kind":"assign","time":"20')
     assert len(entry) == 768
+
+
+@both
+@pytest.mark.parametrize("when", ["before Journal.commit", "after Journal.commit"])
+@pytest.mark.filterwarnings("ignore:rekey. PostgreSQL keeps:adaptinf.errors.AdaptinfWarning")
+def test_a_kill_leaves_the_old_key_or_the_new_one(path: Place, key: Path, tmp_path: Path, when: str) -> None:
+    new = key_at(tmp_path / "new")
+    made(path, key).close()
+
+    def killed() -> None:
+        with Trial.open(path, key_file=key) as trial:
+            arm(NAMES.index(when), 1)
+            trial.rekey(new, **WHY)
+
+    assert os.waitpid(in_child(killed), 0)[1] == signal.SIGKILL
+    right, wrong = (key, new) if when.startswith("before") else (new, key)
+    with pytest.raises(ParameterError) as refused:
+        Trial.open(path, key_file=wrong)
+    assert refused.value.problems == (WRONG,)
+    with Trial.open(path, key_file=right) as trial:
+        assert trial.verify().rows == 13 + (right == new)

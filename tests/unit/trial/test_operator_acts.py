@@ -203,7 +203,7 @@ def test_requests_about_who_was_erased_have_one_clear_answer(path: Path) -> None
         assert refused(trial.unblind, "person 1.", **WHY) == f"unit 'person 1.' {of_it}"
         assert refused(trial.erase, "person 1.", key="e 2", **WHY) == f"unit 'person 1.' {of_it}"
         assert refused(trial.erase, "new", key="visit 1.", **WHY) == f"key 'visit 1.' {of_it}"
-        nothing = "was erased: no further records are kept for them"
+        nothing = "has been erased: no further records are kept for them"
         assert nothing in refused(trial.record, 2, 0.0, key="form 1.")
         assert nothing in refused(trial.record, pending.id, 1.0, key="late")
         assert nothing in refused(trial.amend, 2, 1.0, key="x", **WHY)

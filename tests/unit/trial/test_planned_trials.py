@@ -252,7 +252,7 @@ def test_lost_outcomes_divide_by_the_observed_share(path: Path) -> None:
     drawn, seen, expected = [0, 0], [0, 0], []
     arrays = log.arrays
     for action, reward in zip(arrays.action.tolist(), arrays.recorded.tolist(), strict=True):
-        expected.append([0.5 * seen[one] / drawn[one] if drawn[one] else 0.0 for one in (0, 1)])
+        expected.append([0.5 * seen[one] / drawn[one] if drawn[one] else 0.5 for one in (0, 1)])
         drawn[action] += 1
         seen[action] += not np.isnan(reward)
     lost = np.isnan(arrays.recorded)
@@ -378,8 +378,9 @@ def test_what_a_plan_states_cannot_be_stated_otherwise(path: Path) -> None:
     assert "arms must be those of the plan, ['usual', 'new'], or omitted: got ['a', 'b']" in told
     assert "horizon must be that of the plan, 120, or omitted: got 10" in told
     assert (
-        "looks divide by the probabilities of arms, but UCB does not draw them: wrap it in a Mixture" in told
-    )
+        "looks weight outcomes by the inverse of the arms' probabilities, but UCB does not draw arms at "
+        "random: wrap it in a Mixture"
+    ) in told
     with pytest.raises(ParameterError) as caught:
         Trial.create(path, COIN)
     assert [one.partition(" ")[0] for one in caught.value.problems] == ["arms", "horizon"]

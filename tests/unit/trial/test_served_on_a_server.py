@@ -17,7 +17,7 @@ class Client:
     """A trial behind its service in this process."""
 
     def __init__(self, trial: Trial) -> None:
-        self.tokens = {role: trial.add_token(role).text for role in ("assigner", "recorder")}
+        self.tokens = {role: trial.add_token(role).text for role in ("assigner", "recorder", "monitor")}
         self.http = TestClient(service(trial, lambda _: True), raise_server_exceptions=False)
 
     def ask(self, place: str, role: str, key: str, body: Any) -> Any:
@@ -56,6 +56,12 @@ def test_a_private_trial_runs_over_http_and_follows_its_journal(path: Database) 
                 assert arm["id"] == number
                 reward = {"decision": number, "reward": float(number % 2)}
                 assert client.ask("outcomes", "recorder", f"o{number}", reward).status_code == 200
+            headers = {"authorization": f"Bearer {client.tokens['monitor']}"}
+            told = client.http.get("/v1/events?after=34&limit=500", headers=headers).json()
+            assert [one["kind"] for one in told["events"]] == ["assign", "record"] * 5
+            assert told["after"] == client.http.get("/v1/status", headers=headers).json()["rows"] == 44
+            far = client.http.get(f"/v1/events?after={2**53}", headers=headers)
+            assert far.json() == {"events": [], "after": 2**53}
         head = trial.status().head
     with Trial.open(path) as trial:
         assert trial.verify(head).rounds == 20

@@ -273,7 +273,7 @@ def _terms(arms: ArmColumns, group: tuple[Gap, ...]) -> IntArray:
 
 
 _LARGEST = 2 * 10**8
-"""Number of entries in the model matrices of all arms up to which differences are projected."""
+"""Largest total number of entries in the arms' model matrices for which differences are projected."""
 
 
 def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:

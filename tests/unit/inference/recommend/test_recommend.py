@@ -524,7 +524,7 @@ def test_what_is_recommended_does_not_call_itself_naive() -> None:
 
 
 def test_an_unknown_method() -> None:
-    with pytest.raises(ParameterError, match="there is no method 'wald'; there are"):
+    with pytest.raises(ParameterError, match="there is no method 'wald'; available"):
         recommend(log_of("uniform")).fit("wald")
 
 

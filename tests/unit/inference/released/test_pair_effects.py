@@ -162,7 +162,7 @@ def test_units_that_return_before_the_epoch_ends_are_refused(
             {"estimator": "released", "chosen_from": "releases"},
             "chosen_from does not apply to private releases, whose test has no corrected columns",
         ),
-        ({"estimator": "alee", "named": "after"}, "named='after' applies to released"),
+        ({"estimator": "alee", "named": "after"}, "named='after' applies only to released"),
     ],
 )
 def test_odd_arguments(three: AdaptiveLog, arguments: dict[str, Any], told: str) -> None:

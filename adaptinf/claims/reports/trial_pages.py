@@ -1,0 +1,76 @@
+"""Text on the pages of a trial that is served."""
+
+from __future__ import annotations
+
+from adaptinf.claims.claim import Claim
+
+NOBODY = Claim("service.pages.contents", "No participant has been assigned yet.", "note")
+ENROLMENT = Claim(
+    "service.pages.contents.overview",
+    "Participants assigned; the line at the top is the largest number, and dotted lines are planned looks.",
+    "note",
+)
+NO_WINDOW = Claim(
+    "service.pages.contents.outcomes",
+    "The trial declared no outcome window, so no outcome is overdue.",
+    "note",
+)
+WINDOW = Claim(
+    "service.pages.contents.outcomes",
+    "An outcome is overdue once {window:,} further participants have been assigned: the design then counts "
+    "it as missing, and it can still be recorded for the log.",
+    "note",
+)
+PENDING = Claim(
+    "service.pages.contents.results",
+    "{pending:,} pending outcomes are treated as missing. If the time until an outcome depends on its value, "
+    "these numbers are biased.",
+    "caution",
+)
+ONE_LOOK = Claim(
+    "service.pages.contents.results",
+    "These intervals are valid at one time that was fixed in advance. To look repeatedly, use the confidence "
+    "sequence or a plan with looks.",
+    "caution",
+)
+PLAN_GOES_ON = Claim(
+    "service.pages.contents.results",
+    "The plan has not ended the trial, so its estimates cannot be computed yet: its looks decide. The "
+    "confidence sequence is valid now.",
+    "note",
+)
+PREFIX = Claim(
+    "service.pages.contents.results",
+    "The sequence uses the first {rounds:,} participants, all of whose outcomes have arrived. It is valid at "
+    "any time, however often you look.",
+    "note",
+)
+NO_PREFIX = Claim(
+    "service.pages.contents.results",
+    "The outcome of the first participant is pending, so there is no sequence yet.",
+    "note",
+)
+UNCOVERED = Claim(
+    "service.pages.contents",
+    "The privacy guarantee does not cover this page. Show it only to people authorised to see the data.",
+    "caution",
+)
+BY_ARM = Claim(
+    "service.pages.contents.allocation",
+    "An adaptive design assigns the better arm more often: show this page to nobody who must not know which "
+    "arm leads.",
+    "caution",
+)
+NO_PLAN = Claim("service.pages.contents.looks", "The trial has no plan, so no looks were planned.", "note")
+LOOK_DUE = Claim(
+    "service.pages.contents.looks",
+    "A look is due. Take it with `adaptinf trial look`, once all outcomes up to it have arrived.",
+    "advice",
+)
+NO_LOOK = Claim("service.pages.contents.looks", "No look has been taken yet.", "note")
+NOT_PROMISED = Claim("service.pages.contents.overview", "withdrawn; the log states the reason", "phrase")
+NO_PICTURE = Claim(
+    "service.pages.contents",
+    "Pictures require matplotlib, which cannot be imported on the server.",
+    "note",
+)

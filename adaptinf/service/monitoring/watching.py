@@ -1,0 +1,51 @@
+"""Calls for those who watch a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Literal
+
+from adaptinf.errors import MissingDependencyError
+from adaptinf.service.monitoring.answers import Events, Looks, Standing
+from adaptinf.service.monitoring.events import alarms, events, look_taken, looks
+from adaptinf.service.requested import Act
+from adaptinf.service.roles import BY_NAME
+from adaptinf.trial import Trial
+
+try:
+    from fastapi import FastAPI, Query, Request
+    from fastapi.responses import Response
+except ImportError as error:
+    raise MissingDependencyError("a trial over HTTP", "FastAPI", "serve") from error
+
+PARAMETERS = frozenset({"after", "limit"})
+_LARGEST, _PAGE = 2**53, 500
+_After = Annotated[int, Query(ge=0, le=_LARGEST, description="Number of the last event that is known.")]
+_Limit = Annotated[int, Query(ge=1, le=_PAGE, description="Most events in the answer.")]
+Answer = Callable[[Request, str, Act], Awaitable[Response]]
+
+
+def _role(request: Request) -> Literal["monitor", "statistician", "operator"]:
+    token, _ = request.scope["holder"]
+    found: Literal["monitor", "statistician", "operator"] = token.role
+    return found
+
+
+def add_watching(app: FastAPI, trial: Trial, answer: Answer, on: bool) -> None:
+    """Add the calls; `answer` asks the trial, and `on` is whether this service raises alarms."""
+
+    @app.get(BY_NAME["events"].path, response_model=Events)
+    async def listed(request: Request, after: _After = 0, limit: _Limit = 100) -> Response:
+        return await answer(request, "events", events(trial, _role(request), after, limit))
+
+    @app.get(BY_NAME["alarms"].path, response_model=Standing)
+    async def alarmed(request: Request) -> Response:
+        return await answer(request, "alarms", alarms(_role(request), on))
+
+    @app.get(BY_NAME["looks"].path, response_model=Looks)
+    async def looked(request: Request) -> Response:
+        return await answer(request, "looks", looks(_role(request)))
+
+    @app.post(BY_NAME["look"].path, response_model=Looks)
+    async def look(request: Request) -> Response:
+        return await answer(request, "look", look_taken(_role(request)))

@@ -1,0 +1,167 @@
+"""What the pages read of a trial: each time in one turn of its writer, and computed apart from it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.traits import LOOKS, PLAN
+from adaptinf.service.problems import Problem
+from adaptinf.service.requested import Act, status_of
+from adaptinf.service.writer import Writer
+from adaptinf.sessions.session_memory import unit_of
+from adaptinf.trial import Trial
+from adaptinf.trial.operator_actions import Act as Done
+from adaptinf.trial.operator_actions import act_of
+from adaptinf.trial.replay import Replay
+
+_Answer = TypeVar("_Answer")
+_ROWS = 500
+"""Rows whose times are read in one turn, so that requests need not wait for all of them."""
+_FIRST = 1
+"""The row that declares the trial."""
+_TURNS = ("pause", "resume", "finish")
+_DECLARED = (
+    *("design", "parameters", "arms", "horizon", "features", "dimension", "per_arm", "reward_range"),
+    *("outcome_window", "in_time", "versions", PLAN, LOOKS),
+)
+"""What a reader of the protocol knows; never the seed."""
+
+
+class Asker(NamedTuple):
+    """Whose request it is: the digest of a token, and the roles of which it must have one."""
+
+    digest: str
+    roles: tuple[str, ...]
+
+
+class Stand(NamedTuple):
+    """The head of the journal, the log so far (None before the first participant), and what it waits for."""
+
+    head: str
+    log: AdaptiveLog | None
+    pending: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a trial without its arms and outcomes."""
+
+    status: dict[str, Any]
+    """State and counts, as the service reports them."""
+    pending: tuple[int, ...]
+    window: int | None
+    looks: tuple[int, ...]
+    """Participants at each planned look."""
+    taken: int
+    promised: PrivacyGuarantee | None
+    """The guarantee of a private design when the trial began."""
+    turns: tuple[Done, ...]
+    """When the trial was paused, resumed and finished."""
+
+    @property
+    def overdue(self) -> tuple[int, ...]:
+        """Pending decisions whose window has ended."""
+        if self.window is None:
+            return ()
+        return tuple(one for one in self.pending if one <= self.status["rounds"] - 1 - self.window)
+
+
+def facts_of(trial: Trial) -> Act:
+    """State and counts, without arms."""
+    counted = status_of(trial)
+
+    def act(replay: Replay) -> tuple[Facts, None]:
+        status, _ = counted(replay)
+        stated = tuple(replay.declared.get(LOOKS, ()))
+        promised = replay.design.guarantee(replay.declared["horizon"], len(replay.session.arms))
+        turns = tuple(act_of(one) for one in replay.acts if one["kind"] in _TURNS)
+        window, taken = replay.declared.get("outcome_window"), len(replay.looks)
+        return Facts(status, replay.session.pending, window, stated, taken, promised, turns), None
+
+    return act
+
+
+def looks_taken(replay: Replay) -> tuple[list[dict[str, Any]], None]:
+    """The looks so far, with their decisions."""
+    return replay.looks, None
+
+
+def declared(replay: Replay) -> tuple[dict[str, Any], None]:
+    """What was declared when the trial was created."""
+    return {name: replay.declared[name] for name in _DECLARED if name in replay.declared}, None
+
+
+def units_of(decisions: tuple[int, ...]) -> Act:
+    """Participants of some decisions."""
+    return lambda replay: ([unit_of(replay.session, one) for one in decisions], None)
+
+
+class Reading:
+    """Answers of the writer, and what follows from the log, computed once for each state of the trial."""
+
+    def __init__(self, trial: Trial, writer: Writer) -> None:
+        self.trial, self._writer = trial, writer
+        self._times: list[float] = []
+        self._read = _FIRST
+        self._stand = Stand("", None, ())
+        self._kept: dict[str, tuple[str, Any]] = {}
+        # Matplotlib can be used by one thread at a time.
+        self._pool = ThreadPoolExecutor(1, "trial pages")
+        self._turn = asyncio.Lock()
+
+    async def ask(self, act: Act, asker: Asker) -> Any:
+        """The answer to one act; a `Problem` if it was refused."""
+        (answer,) = await self._writer.ask([act], asker.digest, asker.roles)
+        return answer
+
+    async def times(self, asker: Asker) -> list[float] | Problem:
+        """When each participant was assigned, in seconds; rows that were read before are not read again."""
+        while True:
+            more = await self.ask(self._some_times, asker)
+            if isinstance(more, Problem):
+                return more
+            if not more:
+                return self._times
+
+    def _some_times(self, _: Replay) -> tuple[bool, None]:
+        journal = self.trial._requests.journal
+        if journal.rows < self._read:  # A server that was restored has fewer rows.
+            self._times, self._read = [], _FIRST
+        rows = journal.between(self._read + 1, min(self._read + _ROWS, journal.rows))
+        self._times += [
+            datetime.fromisoformat(entry["time"]).timestamp()
+            for _, entry in rows
+            if entry["kind"] == "assign" and entry["round"] > len(self._times)
+        ]
+        self._read = rows[-1][0] if rows else self._read
+        return len(rows) == _ROWS, None
+
+    async def stand(self, asker: Asker) -> Stand | Problem:
+        """The log so far; pending outcomes are missing in it."""
+
+        def act(replay: Replay) -> tuple[Stand, None]:
+            head, session = self.trial._requests.journal.head, replay.session
+            if self._stand.head != head:
+                made = self.trial._logged(replay, "drop", True, "keep") if session.rounds else None
+                self._stand = Stand(head, made, session.pending)
+            return self._stand, None
+
+        found: Stand | Problem = await self.ask(act, asker)
+        return found
+
+    async def computed(self, name: str, head: str, compute: Callable[[], _Answer]) -> _Answer:
+        """What follows from a state of the trial, computed in a thread of its own."""
+        async with self._turn:
+            known, value = self._kept.get(name, ("", None))
+            if known != head:
+                value = await asyncio.get_running_loop().run_in_executor(self._pool, compute)
+                self._kept[name] = head, value
+            found: _Answer = value
+            return found

@@ -1,0 +1,107 @@
+"""How long the names in a trial are kept after its end, and their destruction."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
+from adaptinf.sessions.session_memory import erased_steps, unit_of
+from adaptinf.texts import shown
+from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.operator_actions import FINISHED, RETENTION, Acts, act_problems
+
+if TYPE_CHECKING:
+    from adaptinf.trial.replay import Replay
+
+_MOST = 36_500
+REMAINS = (
+    "Arms, propensities, outcomes and the times of all rows remain. Together with other records, such as a "
+    "calendar of visits, they can still identify a participant. Backups, exports and logs made before are "
+    "not changed."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long names, contexts and keys are kept, and what is left of them.
+
+    Attributes
+    ----------
+    days : int or None
+        Days after the end of the trial; None if no period was declared.
+    finished : str or None
+        When the trial ended, in UTC.
+    due : str or None
+        From when `expire` destroys them.
+    left : int
+        Number of participants whose names, contexts and keys can be read.
+    erased : int
+        Number of participants for whom they were destroyed.
+    remains : str
+        What is kept, and can still identify participants.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/trial.db"
+    >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
+    ...     trial.set_retention(0, reason="the protocol, section 9", by="data protection")
+    ...     decision = trial.assign("participant 1", key="visit 1")
+    ...     trial.finish("the end of the year", by="the sponsor")
+    ...     before = trial.retention().left
+    ...     before, trial.expire(by="data protection").left
+    (1, 0)
+    """
+
+    days: int | None
+    finished: str | None
+    due: str | None
+    left: int
+    erased: int
+    remains: str = REMAINS
+
+
+def retention_of(acts: Acts) -> Retention:
+    """The period that was declared last, and what is left."""
+    days = next((act["days"] for act in reversed(acts.acts) if act["kind"] == RETENTION), None)
+    ends = [act["time"] for act in acts.acts if act["kind"] == "finish"]
+    finished = ends[0] if ends else None
+    due = None
+    if days is not None and finished is not None:
+        due = (datetime.fromisoformat(finished) + timedelta(days=days)).isoformat(timespec="seconds")
+    gone = len(erased_steps(acts.session))
+    return Retention(days, finished, due, acts.session.rounds - gone, gone)
+
+
+def declared(acts: Acts, days: Any, reason: Any, by: Any) -> Entry:
+    """The entry that declares a period."""
+    whole = isinstance(days, (int, np.integer)) and not isinstance(days, bool) and 0 <= days <= _MOST
+    problems = [] if whole else [f"days must be a whole number from 0 to {_MOST:,}, got {shown(days)}"]
+    refuse("set_retention", [*problems, *act_problems(reason, by), *([acts.copied] if acts.copied else [])])
+    return {"kind": RETENTION, "days": int(days), "reason": reason, "by": by}
+
+
+def expired(replay: Replay, by: Any) -> Iterator[tuple[int, Entry | None]]:
+    """Erase every participant whose period has ended."""
+    refuse("expire", act_problems("the end of the period", by))
+    kept = retention_of(replay)
+    if kept.days is None:
+        raise ParameterError("expire", ["no period was declared: use set_retention"])
+    if replay.state != FINISHED or kept.due is None:
+        raise ParameterError("expire", ["the trial is not finished, and its period begins at its end"])
+    if datetime.now(UTC) < datetime.fromisoformat(kept.due):
+        raise ParameterError("expire", [f"the names are to be kept until {kept.due}"])
+    reason = f"kept for {kept.days:,} days after the end, as declared"
+    erased = erased_steps(replay.session)
+    for step in range(replay.session.rounds):
+        if step not in erased:
+            key = f"expire {secrets.token_hex(16)}"
+            yield replay.erase(unit_of(replay.session, step + 1), key, reason, by)
