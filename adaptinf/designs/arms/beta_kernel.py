@@ -278,12 +278,13 @@ def _tabulate(space: BetaSpace, arm: int, count: int) -> None:
         density[at] *= space.powers[int(power[at]) - _LEAST_POWER]
     slope = first - first * math.exp(log_share)
     if fallen < _TAIL and slope > 0.0:
-        _integrate(space, arm, math.exp(start) / slope, used)
-        return
-    whole = 0.0
-    for at in range(used):
-        whole += density[at] * space.width[at]
-    _integrate(space, arm, max(1.0 - whole, 0.0), used)
+        below = math.exp(start) / slope
+    else:
+        whole = 0.0
+        for at in range(used):
+            whole += density[at] * space.width[at]
+        below = max(1.0 - whole, 0.0)
+    _integrate(space, arm, below, used)
 
 
 @kernel

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from adaptinf.designs.arms.beta_kernel import beta_space
+from adaptinf.designs.arms.normal_kernel import normal_table
 from adaptinf.designs.arms.posterior_kernel import (
     EXPLORATION,
     MATCHING,
@@ -16,9 +17,14 @@ from adaptinf.designs.arms.posterior_kernel import (
     SCALAR_COLUMNS,
     TOP_TWO,
     PosteriorTables,
-    normal_table,
-    run_block,
-    run_step,
+    run_drawn,
+    run_matching,
+    run_modelled,
+    run_normal,
+    step_drawn,
+    step_matching,
+    step_modelled,
+    step_normal,
 )
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
@@ -137,10 +143,19 @@ class PosteriorDesign(Design):
             floor_decay=decay,
             batch_size=int(self.batch_size),
             normal=normal_table()[: None if exact and self.prior == "normal" else 0],
-            betas=beta_space(n_arms if exact and self.prior == "beta" else 0, small=self.rule != MATCHING),
+            betas=beta_space(n_arms, small=self.rule != MATCHING) if exact and self.prior == "beta" else None,
             **written_arrays(n_arms if recording else 0),
         )
-        return Program(run_block, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)), step=run_step)
+        entry, step = self._entries(exact)
+        return Program(entry, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)), step=step)
+
+    def _entries(self, exact: bool) -> tuple[Any, Any]:
+        """Compiled entry points: each is compiled on first use, so it has only what its propensities need."""
+        if not exact:
+            return run_drawn, step_drawn
+        if self.prior == "normal":
+            return run_normal, step_normal
+        return (run_matching, step_matching) if self.rule == MATCHING else (run_modelled, step_modelled)
 
 
 _UNSTABLE = Stability(

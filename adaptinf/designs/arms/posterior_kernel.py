@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from scipy import special
 
 from adaptinf.compilation import compiled, inlined, kernel
-from adaptinf.designs.arms.beta_kernel import BetaSpace, best_of_betas, log_beta_ratio
+from adaptinf.designs.arms.beta_kernel import best_of_betas, log_beta_ratio
+from adaptinf.designs.arms.normal_kernel import best_of_normals
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.run import (
     ROUND,
@@ -26,134 +26,6 @@ from adaptinf.simulation.run import (
     single_step,
 )
 from adaptinf.typing import FloatArray, IntArray
-
-_CELLS, _ORDER = 32, 6
-_REACH = 8.0
-"""Standard deviations beyond which a normal tail counts as empty: it contains 6e-16."""
-_STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
-"""Settings of the nodes: their spacing in the logarithm, their first width in units of the smallest spread,
-the number of bisections for their start, and the largest probability that the maximum is below the start.
-"""
-
-
-@functools.cache
-def normal_table() -> FloatArray:
-    """Taylor coefficients of the normal distribution function at 32 points per unit; shape (513, 7)."""
-    point = np.arange(2 * int(_REACH) * _CELLS + 1) / _CELLS - _REACH
-    density = np.exp(-0.5 * point**2) / math.sqrt(2.0 * math.pi)
-    before, hermite, terms = np.zeros_like(point), np.ones_like(point), [special.ndtr(point)]
-    for order in range(_ORDER):
-        terms.append((-1.0) ** order * hermite * density / math.factorial(order + 1))
-        before, hermite = hermite, point * hermite - order * before
-    return np.ascontiguousarray(np.stack(terms, axis=1))
-
-
-@kernel
-def _distribution(table: FloatArray, z: float) -> float:
-    """Normal distribution function; constant below -8."""
-    if z >= _REACH:
-        return 1.0
-    place = (max(z, -_REACH) + _REACH) * _CELLS
-    cell = int(place + 0.5)
-    d = (place - cell) / _CELLS
-    value = table[cell, _ORDER]
-    for order in range(_ORDER - 1, -1, -1):
-        value = table[cell, order] + d * value
-    return float(value)
-
-
-@kernel
-def _hazard(table: FloatArray, z: float) -> tuple[float, float]:
-    """Distribution function, and density divided by it, from -8 to 8."""
-    place = (max(z, -_REACH) + _REACH) * _CELLS
-    cell = int(place + 0.5)
-    d = (place - cell) / _CELLS
-    value, slope = table[cell, _ORDER], _ORDER * table[cell, _ORDER]
-    for order in range(_ORDER - 1, 0, -1):
-        value = table[cell, order] + d * value
-        slope = order * table[cell, order] + d * slope
-    value = table[cell, 0] + d * value
-    return value, slope / value
-
-
-@kernel
-def _start(table: FloatArray, mean: FloatArray, inverse: FloatArray, n_arms: int, low: float) -> float:
-    """A point from `low` onwards below which the maximum lies with probability under 1e-13."""
-    high = -np.inf
-    for arm in range(n_arms):
-        high = max(high, mean[arm])
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        below = 1.0
-        for arm in range(n_arms):
-            below *= _distribution(table, (middle - mean[arm]) * inverse[arm])
-        if below < _NEGLIGIBLE:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def best_of_normals(
-    table: FloatArray,
-    mean: FloatArray,
-    spread: FloatArray,
-    n_arms: int,
-    best: FloatArray,
-    inverse: FloatArray,
-    hazard: FloatArray,
-) -> None:
-    """Write into `best` the probability that each variable is the largest; it sums to 1.
-
-    Shapes: mean, spread, best, inverse, hazard (at least n_arms,); the last two are working space.
-    """
-    # At a point, the density of "arm a is the maximum" is the density of the maximum times a's share of the
-    # hazard rates. The integral starts at `low`; every arm that can still win has its mean within 8 standard
-    # deviations of that point, so nodes whose distance from it grows geometrically resolve all of them,
-    # however different their spreads. In the logarithm of the distance this is the trapezoidal rule, which is
-    # about as accurate as Gauss's rule for such integrands.
-    low, high, ahead = -np.inf, -np.inf, 0
-    for arm in range(n_arms):
-        inverse[arm] = 1.0 / spread[arm]
-        high = max(high, mean[arm] + _REACH * spread[arm])
-        if mean[arm] - _REACH * spread[arm] > low:
-            low = mean[arm] - _REACH * spread[arm]
-            ahead = arm
-    low = _start(table, mean, inverse, n_arms, low)
-    narrow = np.inf
-    for arm in range(n_arms):
-        best[arm] = 0.0
-        hazard[arm] = 0.0
-        if mean[arm] + _REACH * spread[arm] > low:
-            narrow = min(narrow, spread[arm])
-    x, gap = low, _WIDTH * narrow
-    growth = math.expm1(_STEP)
-    while x < high:
-        weight = gap
-        for arm in range(n_arms):
-            z = (x - mean[arm]) * inverse[arm]
-            hazard[arm] = 0.0
-            if z < _REACH:
-                below, rate = _hazard(table, z)
-                weight *= below
-                hazard[arm] = rate * inverse[arm]
-        for arm in range(n_arms):
-            best[arm] += weight * hazard[arm]
-        x += gap * growth
-        gap *= 1.0 + growth
-    total = 0.0
-    for arm in range(n_arms):
-        best[arm] *= _STEP
-        # The probability that such an arm beats the leader is below 1e-13, too small for the quadrature, so
-        # it is computed directly.
-        if mean[arm] + _REACH * spread[arm] <= low:
-            distance = (mean[ahead] - mean[arm]) / math.hypot(spread[ahead], spread[arm])
-            best[arm] = 0.5 * math.erfc(distance / math.sqrt(2.0))
-        total += best[arm]
-    for arm in range(n_arms):
-        best[arm] /= total
-
 
 MATCHING, EXPLORATION, TOP_TWO = range(3)
 """Use of the probabilities of being best: unchanged, alpha (1 - alpha), or top two."""
@@ -171,8 +43,9 @@ class PosteriorTables(NamedTuple):
     """Prior, floor scale * t^-decay, and how the probability of being best is computed.
 
     Without `draws`, the computation is exact, by quadrature: for normal posteriors, `normal` is a table
-    (513, 7), otherwise (0, 7); for Beta posteriors, `betas` has space for the arms. With `single`, one draw
-    per arm determines the choice, and nothing is computed.
+    (513, 7), otherwise (0, 7); for Beta posteriors, `betas` is a `BetaSpace`, otherwise None. With `single`,
+    one draw per arm determines the choice, and nothing is computed. Each of these has its own entry points,
+    which are compiled on first use.
     """
 
     n_arms: int
@@ -190,7 +63,7 @@ class PosteriorTables(NamedTuple):
     floor_decay: float
     batch_size: int
     normal: FloatArray
-    betas: BetaSpace
+    betas: Any
     status: IntArray
     propensity: FloatArray
     released: FloatArray
@@ -293,11 +166,8 @@ def _follow(tables: PosteriorTables, state: FloatArray, arm: int, reward: float)
 
 
 @inlined
-def _exact_probabilities(tables: PosteriorTables, state: FloatArray) -> None:
-    """Write the probability that each posterior is the highest."""
-    if tables.beta_prior:
-        _best_beta(tables, state)
-        return
+def _best_normal(tables: PosteriorTables, state: FloatArray) -> None:
+    """Write the probability that each normal posterior is the highest."""
     if tables.n_arms == 2:
         spread = math.sqrt(state[_SPREAD, 0] ** 2 + state[_SPREAD, 1] ** 2)
         gap = (state[_MEAN, 1] - state[_MEAN, 0]) / spread
@@ -418,18 +288,6 @@ def _lift_to_floor(tables: PosteriorTables, state: FloatArray, now: float) -> No
         state[_PROBABILITY, arm] = floor + room * share
 
 
-@inlined
-def _renew(tables: PosteriorTables, state: FloatArray, now: float, source: Any) -> None:
-    """Write the propensities that follow from the posterior."""
-    if tables.draws > 0:
-        _frequencies(tables, state, source)
-    else:
-        _exact_probabilities(tables, state)
-    if tables.rule != MATCHING:
-        _remodel(tables, state)
-    _lift_to_floor(tables, state, now)
-
-
 @kernel
 def _drawn_arm(tables: PosteriorTables, state: FloatArray, draw: float) -> int:
     """The arm selected by a uniform number; never one of probability 0."""
@@ -444,22 +302,19 @@ def _drawn_arm(tables: PosteriorTables, state: FloatArray, draw: float) -> int:
 
 
 @inlined
-def _choose(tables: PosteriorTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+def _choose_by(renew: Callable[..., None], tables: PosteriorTables, state: FloatArray, source: Any) -> int:
+    """Draw an arm with the propensities that `renew` writes, and the floor lifts, at the start of a batch."""
     step = int(state[SCALARS, ROUND])
     initial = tables.initial_pulls * tables.n_arms
-    if step == 0 and not tables.beta_prior:
-        for arm in range(tables.n_arms):
-            _renew_normal(tables, state, arm)
     if step < initial and tables.dealt:
         certain_arm(tables, step % tables.n_arms)
         return step % tables.n_arms
     if step < initial:
         for arm in range(tables.n_arms):
             state[_PROBABILITY, arm] = 1.0 / tables.n_arms
-    elif tables.single:
-        return _highest_draw(tables, state, source)
     elif (step - initial) % tables.batch_size == 0:
-        _renew(tables, state, step + 1.0, source)
+        renew(tables, state, source)
+        _lift_to_floor(tables, state, step + 1.0)
     if tables.propensity.shape[0] > 0:
         for arm in range(tables.n_arms):
             tables.propensity[arm] = state[_PROBABILITY, arm]
@@ -467,17 +322,85 @@ def _choose(tables: PosteriorTables, state: FloatArray, context: FloatArray, sou
 
 
 @kernel
-def _update(
+def _begin_normal(tables: PosteriorTables, state: FloatArray) -> None:
+    """Write the prior of each arm before the first round."""
+    if state[SCALARS, ROUND] == 0.0:
+        for arm in range(tables.n_arms):
+            _renew_normal(tables, state, arm)
+
+
+@inlined
+def _match_betas(tables: PosteriorTables, state: FloatArray, source: Any) -> None:
+    _best_beta(tables, state)
+
+
+@inlined
+def _model_betas(tables: PosteriorTables, state: FloatArray, source: Any) -> None:
+    _best_beta(tables, state)
+    _remodel(tables, state)
+
+
+@inlined
+def _renew_normals(tables: PosteriorTables, state: FloatArray, source: Any) -> None:
+    _best_normal(tables, state)
+    if tables.rule != MATCHING:
+        _remodel(tables, state)
+
+
+@inlined
+def _renew_frequencies(tables: PosteriorTables, state: FloatArray, source: Any) -> None:
+    _frequencies(tables, state, source)
+    if tables.rule != MATCHING:
+        _remodel(tables, state)
+
+
+@inlined
+def _choose_matching(tables: PosteriorTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    return _choose_by(_match_betas, tables, state, source)
+
+
+@inlined
+def _choose_modelled(tables: PosteriorTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    return _choose_by(_model_betas, tables, state, source)
+
+
+@inlined
+def _choose_normal(tables: PosteriorTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    _begin_normal(tables, state)
+    return _choose_by(_renew_normals, tables, state, source)
+
+
+@inlined
+def _choose_drawn(tables: PosteriorTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    if not tables.beta_prior:
+        _begin_normal(tables, state)
+    if tables.single and state[SCALARS, ROUND] >= tables.initial_pulls * tables.n_arms:
+        return _highest_draw(tables, state, source)
+    return _choose_by(_renew_frequencies, tables, state, source)
+
+
+@kernel
+def _count_beta(tables: PosteriorTables, state: FloatArray, arm: int, reward: float) -> None:
+    """Count a reward, clipped to [0, 1]."""
+    state[SCALARS, ROUND] += 1.0
+    state[_SUM, arm] += min(max(reward, 0.0), 1.0)
+    state[_COUNT, arm] += 1.0
+
+
+@kernel
+def _update_exact(
+    tables: PosteriorTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    if tables.n_arms == 2 and state[SCALARS, _LEFT] > 0.0:
+        _follow(tables, state, arm, min(max(reward, 0.0), 1.0))
+    _count_beta(tables, state, arm, reward)
+
+
+@kernel
+def _update_normal(
     tables: PosteriorTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
     state[SCALARS, ROUND] += 1.0
-    if tables.beta_prior:
-        success = min(max(reward, 0.0), 1.0)
-        if tables.n_arms == 2 and state[SCALARS, _LEFT] > 0.0:
-            _follow(tables, state, arm, success)
-        state[_SUM, arm] += success
-        state[_COUNT, arm] += 1.0
-        return
     if state[_COUNT, arm] > 0.0:
         # Welford's update avoids the cancellation of raw squares when rewards are far from 0.
         gap = reward - state[_SUM, arm] / state[_COUNT, arm]
@@ -487,15 +410,67 @@ def _update(
     _renew_normal(tables, state, arm)
 
 
+@kernel
+def _update_drawn(
+    tables: PosteriorTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    if tables.beta_prior:
+        _count_beta(tables, state, arm, reward)
+    else:
+        _update_normal(tables, state, context, arm, reward, source)
+
+
 @compiled
-def run_block(
+def run_matching(
     tables: PosteriorTables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
-    """Run one of the designs, on one stream of random numbers."""
-    simulate_block(_choose, _update, no_outcome, tables, world, rng, state, results)
+    """Run a design with exact probabilities of Beta posteriors, on one stream of random numbers."""
+    simulate_block(_choose_matching, _update_exact, no_outcome, tables, world, rng, state, results)
 
 
 @compiled
-def run_step(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
-    """One step of one of the designs."""
-    return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)
+def step_matching(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    """One step of a design with exact probabilities of Beta posteriors."""
+    return single_step(_choose_matching, pass_round, _update_exact, no_outcome, tables, step, rng, state)
+
+
+@compiled
+def run_modelled(
+    tables: PosteriorTables, world: World, rng: Generator, state: FloatArray, results: Results
+) -> None:
+    """Run a design with a model of probabilities of Beta posteriors, on one stream of random numbers."""
+    simulate_block(_choose_modelled, _update_exact, no_outcome, tables, world, rng, state, results)
+
+
+@compiled
+def step_modelled(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    """One step of a design with a model of probabilities of Beta posteriors."""
+    return single_step(_choose_modelled, pass_round, _update_exact, no_outcome, tables, step, rng, state)
+
+
+@compiled
+def run_normal(
+    tables: PosteriorTables, world: World, rng: Generator, state: FloatArray, results: Results
+) -> None:
+    """Run a design with exact probabilities of normal posteriors, on one stream of random numbers."""
+    simulate_block(_choose_normal, _update_normal, no_outcome, tables, world, rng, state, results)
+
+
+@compiled
+def step_normal(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    """One step of a design with exact probabilities of normal posteriors."""
+    return single_step(_choose_normal, pass_round, _update_normal, no_outcome, tables, step, rng, state)
+
+
+@compiled
+def run_drawn(
+    tables: PosteriorTables, world: World, rng: Generator, state: FloatArray, results: Results
+) -> None:
+    """Run a design with posterior draws, on one stream of random numbers."""
+    simulate_block(_choose_drawn, _update_drawn, no_outcome, tables, world, rng, state, results)
+
+
+@compiled
+def step_drawn(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    """One step of a design with posterior draws."""
+    return single_step(_choose_drawn, pass_round, _update_drawn, no_outcome, tables, step, rng, state)

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from adaptinf.audit import exact
 from adaptinf.designs import Thompson
-from adaptinf.designs.arms.posterior_kernel import best_of_normals, normal_table
+from adaptinf.designs.arms.normal_kernel import best_of_normals, normal_table
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 
 
