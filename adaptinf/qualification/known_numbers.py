@@ -22,7 +22,7 @@ _RPACT = "rpact 3.3.4 for R, to 1e-6"
 _COUNTS = "arithmetic: 5,334 of 6,822 and 8,548 of 13,368 person-years with a visit"
 _RECORDED = "recorded when this version was made"
 _FREE, _SHARING = "free care", "cost sharing"
-_SEED, _ROUNDS = 1, 400
+_SEED, _OTHER, _ROUNDS = 1, 4, 400
 
 
 @cache
@@ -36,7 +36,7 @@ def _insurance() -> AdaptiveLog:
 def _adaptive() -> AdaptiveLog:
     """A log of Thompson sampling."""
     place = environments.BernoulliArms([0.3, 0.6])
-    return designs.Thompson(floor=0.1).run(place, _ROUNDS, rng=_SEED)
+    return designs.Thompson(floor=0.1).run(place, _ROUNDS, rng=_OTHER)
 
 
 @cache
@@ -109,8 +109,8 @@ def _of_adaptive_logs() -> Iterator[Known]:
         _RECORDED,
         lambda: _row(ArmMeans(_adaptive()).fit(), (*_ESTIMATES, *_INTERVAL)),
         (
-            *(0.4469870079297787, 0.6025541898846191, 0.08634397520698178, 0.02572132423707888),
-            *(0.27314487880001426, 0.5519637125618987, 0.6208291370595431, 0.6531446672073394),
+            *(0.4206842746155778, 0.6169266749053199, 0.07372178961437544, 0.027297064712990867),
+            *(0.27197233667768406, 0.5631307124385259, 0.5693962125534715, 0.670722637372114),
         ),
     )
     yield Known(
@@ -129,14 +129,14 @@ def _of_adaptive_logs() -> Iterator[Known]:
             for column in _INTERVAL
             for value in ConfidenceSequence(_adaptive()).fit().to_frame()[column].tail(2)
         ],
-        (0.1309351990822165, 0.48864773560544705, 0.5018402731857208, 0.6684115773896693),
+        (0.27341130599408814, 0.5229362893551937, 0.6474507429774619, 0.7023661740209448),
     )
     yield Known(
         _PART,
         "randomization_test of the log of Thompson sampling: p-value of 199 reruns",
         _RECORDED,
         lambda: [randomization_test(_adaptive(), replications=199).pvalue],
-        (0.005,),
+        (0.015,),
     )
     yield Known(
         _PART,

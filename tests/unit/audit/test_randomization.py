@@ -461,7 +461,7 @@ def test_short_trials_are_enumerated_where_paths_have_probabilities() -> None:
         error = math.sqrt(first.pvalue * (1.0 - first.pvalue) / 9_999)
         assert abs(drawn.pvalue_conservative - first.pvalue) < 4.2 * error + 2e-4
     for design, rounds in (
-        (designs.Thompson(), 8),
+        (designs.Thompson(draws=100), 8),
         (designs.Mixture(designs.UCB(), 0.3), 8),
         (designs.Uniform(), 17),
     ):
