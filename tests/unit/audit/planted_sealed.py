@@ -37,10 +37,10 @@ from planting import BESIDE, DECIDED, DEPENDENT, LATTICES, LIVE, TAILS, Fault, l
 from adaptinf.designs import DPBAI, DPNAS, DPConSE, LinPriv, PrivateSuccessiveElimination, PrivateUCB
 
 NOTE = (
-    "They were first run, each once, on 2026-11-26, when no one who made or changed the audits had seen them: "
-    "19 of 20 were detected. 12 was missed, because trials of more than 200 participants had by default one "
-    "pair of the kind `amended`, whose correction lies within the range of rewards. This page has the audits "
-    "of today."
+    "They were first run, each once, on 2026-11-26, before anyone who made or changed the audits had seen "
+    "them: 19 of 20 were detected. 12 was missed, because trials of more than 200 participants had by "
+    "default one pair of the kind `amended`, whose correction lies within the range of rewards. This page has the "
+    "audits of today."
 )
 """What a page of these faults has to say."""
 
