@@ -39,8 +39,8 @@ from adaptinf.designs import DPBAI, DPNAS, DPConSE, LinPriv, PrivateSuccessiveEl
 NOTE = (
     "They were first run, each once, on 2026-11-26, before anyone who made or changed the audits had seen "
     "them: 19 of 20 were detected. 12 was missed, because trials of more than 200 participants had by "
-    "default one pair of the kind `amended`, whose correction lies within the range of rewards. This page has the "
-    "audits of today."
+    "default one pair of the kind `amended`, whose correction lies within the range of rewards. This page "
+    "has the audits of today."
 )
 """What a page of these faults has to say."""
 
