@@ -75,9 +75,9 @@ CONTRADICTED = Claim(
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.shares_found",
-    "the observed assignment proportions, which replace unknown propensities, appear to vary within "
-    "batches (p {p}), so drift may bias estimated differences; supply propensities (propensity=) or use "
-    "shorter batches (every='hour')",
+    "assignment probabilities appear to vary within batches (p {p}), but each batch's observed proportions "
+    "replace the unknown propensities, so drift may bias estimated differences; supply propensities "
+    "(propensity=) or use shorter batches (every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(

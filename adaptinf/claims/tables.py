@@ -306,7 +306,7 @@ LEVELS = Claim(
     "lowest, {least}; the intervals do not allow for this selection.",
     "phrase",
 )
-BOUNDED_LEVELS = Claim(_FOUND, "Whatever the missing rewards: {levels}.", "phrase")
+BOUNDED_LEVELS = Claim(_FOUND, "For any values of the missing rewards: {levels}.", "phrase")
 BOUNDED_LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval})", "phrase")
 BEST_ALONE = Claim(_FOUND, "every other arm is ruled out as the best at level {alpha:g}", "phrase")
 BEST_OF_SEVERAL = Claim(

@@ -144,9 +144,10 @@ sessions and trials count and sum, in compiled kernels, or in what is published.
 functions with their defaults. {caught} of {number} faults are detected, including {caught_live} of the {live}
 that concern live sessions, trials and what they publish. Functions are tried in the order of the
 columns{until}. `Trial.audit_noise()` uses a separate trial for each fault and, if that shows nothing, a
-second one together with the first. {note}{commits} The pages on [all audits](privacy_audits.md), and those
-produced by `docs/evidence/coupled.py` and `docs/evidence/live_noise.py`, show that correct designs are not
-refuted.
+second one together with the first. {note}{commits}
+
+The pages on [all audits](privacy_audits.md), and those produced by `docs/evidence/coupled.py` and
+`docs/evidence/live_noise.py`, show that correct designs are not refuted.
 
 {faults}
 
@@ -191,9 +192,11 @@ def page(
         caught=len(caught),
         live=len(live),
         caught_live=sum(name in caught for name in live),
-        note=f"{note}\n" if note else "",
+        note=note,
         until=", up to the first that detects the fault" if first else "",
-        commits=f"Measured at commits {', '.join(commits)}, one after another.\n" if len(commits) > 1 else "",
+        commits=f" The faults were run at {', '.join(commits)}, one after another."
+        if len(commits) > 1
+        else "",
         faults=table(["", "fault", "class", "where", *(f"`{audit}`" for audit in AUDITS)], rows),
         found=table(["", "what it does", "why it leaks", "caught by"], words),
     )

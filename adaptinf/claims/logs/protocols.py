@@ -98,7 +98,7 @@ DEVIATIONS = Claim(
 )
 BOUNDS = Claim(
     _PAGE,
-    "Level spent by each look, and critical values if information grows with the number of rounds "
-    "(distribution: {law}).",
+    "Cumulative alpha spent at each look, and critical values if information is proportional to the number "
+    "of rounds (distribution: {law}).",
     "note",
 )

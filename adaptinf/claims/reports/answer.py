@@ -55,8 +55,8 @@ PRIVATE = Claim(
 )
 PRIVATE_FILE = Claim(
     "reports.word_document.word_document",
-    "This file is computed from protected data, and {promise}. Share it only with people authorised to see "
-    "the data; report(log.public(), path) writes what may be published.",
+    "This file contains results computed from protected data, and {promise}. Share it only with people "
+    "authorised to see the data; report(log.public(), path) writes a version that may be published.",
     "caution",
 )
 PUBLISH = Claim(

@@ -43,8 +43,9 @@ from adaptinf.designs import (
 )
 
 NOTE = (
-    "These faults served to mend the audits: 1, 3, 13, 16, 17 and 18 were missed when first tried, and what\n"
-    "missed them was changed. How many are caught that nobody has seen is for another registry to say."
+    "These faults were used to improve the audits: 1, 3, 13, 16, 17 and 18 were missed at first, and the "
+    "code that missed them was changed. The share of unseen faults that are detected has to be measured with "
+    "another set of faults."
 )
 """What a page of these faults has to say."""
 

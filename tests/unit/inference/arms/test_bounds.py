@@ -97,7 +97,7 @@ def test_means_are_told_with_their_bounds_and_not_ranked() -> None:
         ]
         a, b, low, high = map(format_number, numbers)
         told.append(f"{arm} has mean y {a} to {b} (95% interval {low} to {high})")
-    assert result.sentence() == f"Whatever the missing rewards: {'; '.join(told)}."
+    assert result.sentence() == f"For any values of the missing rewards: {'; '.join(told)}."
 
 
 def test_joint_weights_have_no_ends(tmp_path: Any) -> None:
