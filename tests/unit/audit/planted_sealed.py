@@ -201,7 +201,7 @@ FAULTS: dict[str, Fault] = {
     "the recommended arm is the truth's": Fault(
         BESIDE,
         "live DPBAI recommends the arm of the highest raw mean of the last phase",
-        "an exact comparison of raw means stands beside the noisy ones",
+        "an exact comparison of raw means is published with the noisy ones",
         partial(live, RawRecommendation),
         _phases,
     ),
