@@ -217,7 +217,7 @@ NEEDS_REWARDS = Claim(
 )
 MISSING_ALIKE = Claim(
     "inference.diagnostics.missing_checks.missing_checks",
-    "rewards are missing or observed in too few groups of rounds to compare proportions",
+    "there are too few missing rewards, observed rewards or groups of rounds to compare proportions",
     "needs",
 )
 MISSING_BY_ARM = Claim(
@@ -228,7 +228,7 @@ MISSING_BY_ARM = Claim(
 )
 GIVE_BOUNDS = Claim(
     "inference.diagnostics.missing_checks.missing_checks",
-    "also report the bounds, which hold whatever the missing values (missing='bounds')",
+    "also report bounds (missing='bounds'), which hold whatever values the missing rewards would have had",
     "advice",
 )
 MISSING_OVER_TIME = Claim(
@@ -239,7 +239,7 @@ MISSING_OVER_TIME = Claim(
 )
 NOT_YET_IN = Claim(
     "inference.diagnostics.missing_checks.missing_checks",
-    "if the latest outcomes are not yet in, analyse only the rounds that are old enough",
+    "if recent outcomes have not yet arrived, analyse only rounds that are old enough to have theirs",
     "advice",
 )
 
@@ -274,7 +274,7 @@ STABILISE = Claim(
 )
 NOT_THERE = Claim(
     "inference.diagnostics.arm_checks.availability_checks",
-    "an arm had propensity 0 in some rounds (it was not available there, which is not poor overlap); "
+    "an arm had propensity 0 in some rounds (it was unavailable, which differs from poor overlap); "
     "inverse-propensity-weighted comparisons use only rounds in which all compared arms were available",
     "note",
 )

@@ -18,7 +18,7 @@ UNLESS_NOTHING_ADAPTED = Claim(
     "If outcomes did not influence assignment, set adaptive=False: in that case, {test} intervals "
     "are valid and are shorter than intervals that allow for adaptivity.",
     "advice",
-    short="if outcomes did not influence assignment, adaptive=False is shorter",
+    short="if outcomes did not influence assignment, adaptive=False gives shorter intervals",
 )
 """The first line for a fit."""
 

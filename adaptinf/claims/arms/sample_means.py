@@ -60,7 +60,7 @@ ASSUMES = (
         "simulated",
         "the model used for simulation correctly describes how rewards are generated",
         "assumes",
-        short="the simulated reward model is right",
+        short="the simulated reward model is correct",
     ),
     Claim(
         "stable_if",
@@ -160,7 +160,7 @@ CORRECTED_CAUTIONS = (
 _WORTH = "inference.arms.sample_facts.SampleFacts.worth"
 UNITS_DEPEND = Claim(
     _WORTH,
-    "this naive baseline is not valid, because rounds of the same unit may be dependent",
+    "only a naive baseline: rounds of the same unit may be dependent, so inference is not valid",
     "note",
 )
 NOT_DUE = Claim(_WORTH, "valid without correction, because {why}", "note")

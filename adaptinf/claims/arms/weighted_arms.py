@@ -22,8 +22,8 @@ MIXES_CONTEXTS = Claim(
 )
 MIXES_ENDS = Claim(
     "mixes_ends",
-    "joint weights combine the rewards of all arms, so the ends of an arm's missing rewards are not those of "
-    "its estimate",
+    "joint weights combine the rewards of all arms, so the extreme values of an arm's missing rewards do "
+    "not give the bounds of its estimate",
     "needs",
 )
 WEIGHTS_NEED = (
@@ -55,7 +55,8 @@ FOR_CONTEXTS = Claim(
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; identical weights for the arms stabilise variance and cancel common drift",
+        "propensities are known, and using the same weights for both arms stabilises the variance and "
+        "cancels common drift",
         "reason",
     ),
     Claim(
@@ -223,8 +224,8 @@ FIT = (
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
-    "uniform weights are used, because differences between arms show a time trend (p = {p:.2g}); each "
-    "arm's mean refers to its available rounds",
+    "uniform weights are used, because differences between arms show a time trend (p = {p:.2g}); each mean "
+    "refers to rounds in which its arm was available",
     "caution",
 )
 """Why the weights differ from those requested."""

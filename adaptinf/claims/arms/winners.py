@@ -146,9 +146,9 @@ PROJECTED = Claim(
 )
 PROJECTED_SKEWED = Claim(
     "inference.winners.projected.skewed",
-    "The selected arm's rewards are too skewed for the number of its rounds to use normal distributions, "
-    "so its interval is taken from simultaneous (Bonferroni) intervals that are corrected for skewness. "
-    "The estimate accounts for selection approximately.",
+    "The selected arm's rewards are too skewed, given its number of rounds, for normal approximations, so "
+    "its interval is taken from simultaneous (Bonferroni) intervals that are corrected for skewness. The "
+    "estimate accounts for selection only approximately.",
     "note",
     short="simultaneous interval for the selected arm, corrected for skewness",
 )

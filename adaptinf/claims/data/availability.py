@@ -37,7 +37,7 @@ SAME_ELSEWHERE = Claim(
     "same_elsewhere",
     "{same} the same in excluded rounds as in those used for estimation",
     "assumes",
-    short="excluded rounds are alike",
+    short="excluded rounds do not differ",
 )
 """A claim that no log can check: in excluded rounds, one of the arms in question has no rewards."""
 LEFT_OUT = Claim(

@@ -62,14 +62,15 @@ FIT = (
 
 SAME_WEIGHTS = Claim(
     "inference.arms.data.incomplete_rewards.past_outcome",
-    "The bounds use the outcome model of missing='drop' and leave out the same first rounds, so they contain "
-    "its estimate with the same weights, except for the random error in its estimated observation shares.",
+    "The bounds use the outcome model of missing='drop' and omit the same initial rounds. With the same "
+    "weights, they therefore contain its estimate, apart from random error in the estimated observation "
+    "probabilities.",
     "note",
 )
 LEADS = {
-    "worst": Claim("inference.results.ends.both_ends", "the lowest", "phrase"),
-    "best": Claim("inference.results.ends.both_ends", "the highest", "phrase"),
-    "bounds": Claim("inference.results.ends.both_ends", "their middle", "phrase"),
+    "worst": Claim("inference.results.ends.both_ends", "the lower bound", "phrase"),
+    "best": Claim("inference.results.ends.both_ends", "the upper bound", "phrase"),
+    "bounds": Claim("inference.results.ends.both_ends", "the midpoint", "phrase"),
 }
 """Which of the bounds is the estimate, by what the log says of missing rewards."""
 MEAN = Claim(
@@ -79,9 +80,9 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Bounds over all possible missing values: {ends} (estimate: {lead}). Intervals hold "
-    "whatever the missing values; p-values are computed from the bound nearer the null value, or equal "
-    "1 if the bounds contain it.",
+    "{missing} Bounds over all possible values of missing rewards: {ends} (estimate: {lead}). Intervals are "
+    "valid whatever these values are; p-values are computed from the bound closer to the null value, or "
+    "equal 1 if it lies within the bounds.",
     "note",
-    short="bounds over all missing values",
+    short="bounds over all values of missing rewards",
 )

@@ -43,7 +43,7 @@ WEIGHED_CONTEXTS = Claim(
     "the effect model is correctly specified, or contexts do not affect propensities (otherwise "
     "{weights} over-represent some contexts)",
     "assumes",
-    short="right effect model, or propensities that ignore contexts",
+    short="correct effect model, or propensities that ignore contexts",
 )
 ASSUMES = (
     contexts.NOT_BY_PAST,

@@ -125,8 +125,8 @@ STOPPED_BY_DATA = Claim(
 )
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds reflects when the log was extracted; that this did not depend on outcomes is "
-    "assumed",
+    "the number of rounds reflects when the log was extracted, and that time is assumed to be unrelated to "
+    "outcomes",
     "reason",
 )
 FIELDS = {

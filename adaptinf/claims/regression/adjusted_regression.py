@@ -173,7 +173,7 @@ ELLIPSOID = (
         "norm_bound",
         "the coefficient vector has Euclidean norm at most {bound:g}",
         "assumes",
-        short="coefficients of norm {bound:g} at most",
+        short="coefficient norm bounded by {bound:g}",
     ),
     *regressions.HEAD,
     Claim(

@@ -79,7 +79,7 @@ def test_tables_and_sentences_show_both_bounds() -> None:
             f"Undecided whether b or a has the higher mean y: difference {shown} "
             f"(95% interval {low} to {high})."
         )
-        lead = {"worst": "the lowest", "best": "the highest"}.get(missing, "their middle")
+        lead = {"worst": "the lower bound", "best": "the upper bound"}.get(missing, "the midpoint")
         assert f"(estimate: {lead})" in str(result.explain()).replace("\n  ", " ")
     assert np.isnan(results["bounds"].std_error).all()
 
