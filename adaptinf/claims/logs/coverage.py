@@ -171,9 +171,9 @@ FIELDS = {
 }
 """Claims about parts other than columns, in the order in which they are shown."""
 
-UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
+UNPROMISED = Claim("log.public.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
 INFINITE = Claim(
-    "log.coverage.not_covered",
+    "log.public.not_covered",
     "the privacy guarantee provides no protection, because epsilon is infinite",
     "needs",
 )

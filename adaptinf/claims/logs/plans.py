@@ -6,69 +6,70 @@ from adaptinf.claims.claim import Claim
 
 UNTESTED = Claim(
     "plans.plan.Plan.analyse",
-    "no look had {least:g} effective rewards, and {least:g} outcomes of the rarer kind, in each of the two "
-    "arms",
+    "at no look did both arms reach an effective sample size of {least:g} and {least:g} outcomes of the "
+    "rarer kind",
     "needs",
 )
 GOES_ON = Claim(
     "plans.plan.Plan.analyse",
-    "the plan does not stop at any of its looks up to round {rounds}; the next look is after round {after}",
+    "under the plan, no look up to round {rounds} stops the trial; the next look is after round {after}",
     "needs",
 )
 STAGEWISE = Claim(
     "plans.plan.Plan.analyse",
-    "The estimate is median-unbiased, and its interval and p-value order outcomes by the look at which a "
-    "trial stops; {looks} of {planned} looks were used, and {spending} spending controls the type I error.",
+    "The estimate is median-unbiased; the interval and p-value use stage-wise ordering, which ranks "
+    "outcomes by the look at which a trial stops. {looks} of {planned} looks were used, with alpha spending "
+    "({spending}) to control the type I error.",
     "note",
     short="stage-wise ordering after {looks} of {planned} looks",
 )
 BY_RANK = Claim(
     "plans.plan.Plan.analyse",
-    "The p-value ranks the trial among {replays} replays of the design on the same outcomes; {looks} of "
-    "{planned} looks were used, and {spending} spending controls the type I error exactly if no arm has an "
-    "effect on anyone.",
+    "The p-value is based on the trial's rank among {replays} replays of the design with the same outcomes "
+    "({looks} of {planned} looks). If no arm has an effect on any participant, alpha spending ({spending}) "
+    "controls the type I error exactly.",
     "note",
     short="rank among {replays} replays after {looks} of {planned} looks",
 )
 NO_LIMITS = Claim(
     "plans.plan.Plan.analyse",
-    "re-randomisation tests a difference of 0 for everyone, and gives no interval; the estimate is not "
-    "adjusted for the looks",
+    "the re-randomisation test (null hypothesis: no effect for any participant) gives no interval; the "
+    "estimate is not adjusted for the looks",
     "missing",
 )
 NO_EFFECT_ON_ANYONE = Claim(
     "plans.plan.Plan.analyse",
-    "under the null, no arm has an effect on anyone",
+    "under the null hypothesis, no participant's outcome depends on the arm",
     "assumes",
-    short="under the null, no effect on anyone",
+    short="under the null, no effect on any participant",
 )
 REPEATED = Claim(
     "plans.plan.Plan.analyse",
-    "Intervals and p-values are simultaneous over treatments, and hold at every look whatever the reason "
-    "for stopping; estimates are not adjusted for the looks. {looks} of {planned} looks were used, and "
-    "{spending} spending controls the family-wise error.",
+    "Intervals and p-values are simultaneous over treatments and are valid at every look, whatever the "
+    "reason for stopping; estimates are unadjusted. To control the familywise error rate, alpha was spent "
+    "over {looks} of {planned} looks ({spending}).",
     "note",
     short="simultaneous repeated intervals after {looks} of {planned} looks",
 )
 CLOSED = Claim(
     "plans.plan.Plan.analyse",
-    "Closed tests reject: {rejected}. A treatment may be rejected although its simultaneous interval "
-    "contains the null.",
+    "Closed tests reject the null hypothesis for: {rejected}. A rejection is possible even if the "
+    "treatment's simultaneous interval contains the null value.",
     "note",
-    short="rejected by closed tests: {rejected}",
+    short="null rejected by closed tests for: {rejected}",
 )
 ANY_TREATMENT = Claim(
     "plans.plan.Plan.analyse",
-    "The null of the p-value is that no arm has an effect; only the treatment with the largest score is "
-    "shown.",
+    "The p-value tests the null hypothesis that no arm has an effect; only the treatment with the largest "
+    "score is shown.",
     "note",
-    short="no effect of any arm under the null",
+    short="tests for an effect of any arm",
 )
 OVERRUN = Claim(
     "plans.plan.Plan.analyse",
-    "{more} rounds after the look at which the plan stopped are not used.",
+    "Rounds after the look at which the plan stopped the trial are not used ({more} in total).",
     "note",
-    short="{more} later rounds not used",
+    short="later rounds not used: {more}",
 )
 CONSTANT_EFFECT = Claim(
     "plans.plan.Plan.analyse",
@@ -84,24 +85,24 @@ LOOKS_KEPT = Claim(
 )
 WITHOUT_PROPENSITIES = Claim(
     "plans.characteristics.characteristics",
-    "a look needs propensities, and rounds in which both arms could be drawn; {design} records no "
-    "propensities, or assigns arms without drawing",
+    "looks require propensities and rounds in which either arm could be assigned, but {design} records no "
+    "propensities or does not randomise",
     "needs",
 )
 BOUNDED = Claim(
     "plans.stored_plans.outcomes_of",
-    "rewards are missing, and looks have no bounds: they assume that rewards are missing at random",
+    "rewards are missing, and looks cannot compute bounds: they assume that rewards are missing at random",
     "needs",
 )
 DIFFERS = Claim(
     "plans.stored_plans.differs",
-    "look {stage} recorded the decision {recorded!r}, but with the outcomes in the log, the decision is "
-    "{decision!r} at look {found}: outcomes were amended later",
+    "the decision recorded at look {stage} was {recorded!r}, but outcomes were amended later: those in the "
+    "log lead to the decision {decision!r} at look {found}",
     "caution",
 )
 OVERRIDDEN = Claim(
     "inference.results.log_facts.evidence_told",
-    "the trial was continued by hand after look {stage}, whose decision was {decision!r}",
+    "the trial was continued manually after look {stage}, although the plan's decision was {decision!r}",
     "caution",
 )
 ACCOUNTS = Claim(
@@ -117,7 +118,7 @@ USE_PLAN = Claim(
 )
 FAILED = Claim(
     "plans.characteristics.characteristics",
-    "{failed} of {trials} trials in {scenario!r} failed and are left out; the first error: {error:.200}",
+    "{failed} of {trials} trials in {scenario!r} failed and are excluded; first error: {error:.200}",
     "caution",
 )
 ALL_FAILED = Claim(
@@ -125,40 +126,42 @@ ALL_FAILED = Claim(
     "every simulated trial failed; the first error: {error:.200}",
     "needs",
 )
-NORMAL_LAW = Claim("plans.planning.sizes.sample_size", "the normal law of the looks", "phrase")
+NORMAL_LAW = Claim(
+    "plans.planning.sizes.sample_size", "the joint normal distribution of the test statistics", "phrase"
+)
 SIZE_BY_LAW = Claim(
     "plans.planning.sizes.sample_size",
-    "Nothing adapts, so power and mean size follow from the joint normal distribution of the looks; the "
-    "horizon is rounded up.",
+    "The design is not adaptive, so power and mean sample size are computed from normal theory for the test "
+    "statistics at the looks; the horizon is rounded up.",
     "note",
 )
 SIZE_BY_SIMULATION = Claim(
     "plans.planning.sizes.sample_size",
-    "Looks keep their fractions of the horizon; each horizon uses the same streams of random numbers.",
+    "Looks are at the same fractions of every horizon, and all horizons use the same random number streams.",
     "note",
 )
 SIZE_NOT_REACHED = Claim(
     "plans.planning.sizes.sample_size",
-    "The power is not reached at {longest:,} rounds, the longest horizon.",
+    "The target power is not reached even at the longest horizon considered ({longest:,} rounds).",
     "note",
 )
 CALIBRATED = Claim(
     "plans.planning.calibration.calibrate",
-    "The error rate was simulated in these environments, and is not known in others.",
+    "The error rate was simulated only in these environments; in others, it is unknown.",
     "caution",
 )
 BY_COUNTS = Claim(
     "plans.plan.Plan.analyse",
-    "The p-value follows from the exact distribution of the counts, given the total number of successes; "
-    "{looks} of {planned} looks were used, and {spending} spending controls the type I error at every "
-    "constant rate.",
+    "The p-value uses the exact distribution of the counts, conditional on the total number of successes "
+    "({looks} of {planned} looks). For any constant success rate, the type I error is controlled by alpha "
+    "spending ({spending}).",
     "note",
     short="exact distribution of counts after {looks} of {planned} looks",
 )
 NO_COUNT_LIMITS = Claim(
     "plans.plan.Plan.analyse",
-    "the exact distribution of counts tests a difference of 0, and gives no interval; the estimate is the "
-    "difference of the sample proportions, not adjusted for the looks",
+    "the exact test is only for a difference of 0 and gives no interval; the estimate is the difference "
+    "between sample proportions, unadjusted for the looks",
     "missing",
 )
 CONSTANT_RATES = Claim(
@@ -175,17 +178,18 @@ NOT_BINARY = Claim(
 )
 BY_EXACT_LAW = Claim(
     "plans.characteristics.characteristics",
-    "{scenario!r} has constant success rates: probabilities of stopping, sizes and bias are exact.",
+    "Success rates are constant in {scenario!r}, so stopping probabilities, mean sample sizes and bias are "
+    "exact.",
     "note",
 )
 NORMAL_ONLY = Claim(
     "plans.planning.conditional.conditional_power",
-    'conditional and predictive power use normal scores of one treatment: the plan must have law="z" (it has '
-    "{law!r}) and one treatment",
+    "conditional and predictive power require normal scores for a single treatment: the plan must have "
+    'law="z" (it has {law!r}) and one treatment',
     "needs",
 )
 NOT_UNDER_WAY = Claim(
     "plans.planning.conditional.conditional_power",
-    "the trial must go on after a look that tested: the decision at the latest look is {decision}",
+    "the trial must have continued after a look that included a test, but the latest decision is: {decision}",
     "needs",
 )

@@ -7,14 +7,14 @@ from adaptinf.claims.claim import Claim
 _TOPICS, _PAGE = "plans.planning.protocol.Protocol.topics", "plans.planning.protocol.Protocol.to_markdown"
 ADAPTATIONS = Claim(
     _TOPICS,
-    "{design} assigns participants by its fixed rule; the trial may stop at {looks} planned looks, by the "
-    "critical values above (futility: {futility})",
+    "{design} assigns participants by a prespecified rule; the trial may stop at any of {looks} planned "
+    "looks, according to the critical values above (futility: {futility})",
     "note",
 )
 LEVEL = Claim(
     _TOPICS,
-    "nominal {alpha:g}; simulated at most {share:.4f} (95% limit {high:.4f}; {scenario}; scenarios "
-    "without a difference: {scenarios})",
+    "nominal {alpha:g}; largest simulated value: {share:.4f} (upper 95% limit {high:.4f}; {scenario}; "
+    "scenarios without a difference: {scenarios})",
     "note",
 )
 LEVEL_NOT_SIMULATED = Claim(
@@ -22,51 +22,56 @@ LEVEL_NOT_SIMULATED = Claim(
 )
 POWER = Claim(
     _TOPICS,
-    "simulated at least {share:.4f} (Monte Carlo standard error {error:.2g}; {scenario}; mean size "
-    "{size:.1f} rounds)",
+    "lowest simulated power: {share:.4f} (Monte Carlo standard error {error:.2g}; {scenario}; mean sample "
+    "size {size:.1f} rounds)",
     "note",
 )
 BIAS = Claim(
     _TOPICS,
-    "largest bias {bias:.4g} after the stop, of an estimate that ignores the looks {naive:.4g}; root mean "
-    "squared error {rmse:.4g} ({scenario})",
+    "largest bias after stopping: {bias:.4g} (for an estimate that ignores the looks, {naive:.4g}); root "
+    "mean squared error {rmse:.4g} ({scenario})",
     "note",
 )
 COVERAGE = Claim(
     _TOPICS,
-    "nominal {nominal:g}; simulated at least {share:.4f} after the stop, of an interval that ignores the "
-    "looks {naive:.4f} ({scenario})",
+    "nominal {nominal:g}; lowest simulated coverage after stopping: {share:.4f} (for an interval that "
+    "ignores the looks, {naive:.4f}; {scenario})",
     "note",
 )
 JOINT_BIAS = Claim(
     _TOPICS,
-    "largest bias {bias:.4g} of a treatment's estimate at the stop; root mean squared error {rmse:.4g} "
-    "({arm}, {scenario})",
+    "largest bias of any treatment's estimate when the trial stops: {bias:.4g}; root mean squared error "
+    "{rmse:.4g} ({arm}, {scenario})",
     "note",
 )
 JOINT_COVERAGE = Claim(
     _TOPICS,
-    "nominal {nominal:g}; all simultaneous intervals together, simulated at least {share:.4f} ({scenario})",
+    "nominal {nominal:g}; joint coverage of the simultaneous intervals, lowest simulated value: {share:.4f} "
+    "({scenario})",
     "note",
 )
 NO_INTERVAL = Claim(_TOPICS, "the test gives no interval", "missing")
 STAGEWISE = Claim(
     _TOPICS,
-    "median-unbiased estimate, interval and p-value by stage-wise ordering of the augmented "
-    "inverse-propensity score",
+    "median-unbiased estimate, interval and p-value from stage-wise ordering of augmented "
+    "inverse-propensity-weighted scores",
     "note",
 )
 REPEATED = Claim(
     _TOPICS,
-    "closed tests by the joint law of the treatments' scores, with simultaneous repeated intervals",
+    "closed tests based on the joint distribution of the treatments' scores, with simultaneous repeated "
+    "confidence intervals",
     "note",
 )
 BY_RANK = Claim(
-    _TOPICS, "p-value by rank among replays of the design; the estimate is not adjusted for the looks", "note"
+    _TOPICS,
+    "p-value from the rank of the trial among replays of the design; the estimate is not adjusted for "
+    "the looks",
+    "note",
 )
 BY_COUNTS = Claim(
     _TOPICS,
-    "p-value by the exact distribution of the counts; the estimate is not adjusted for the looks",
+    "p-value from the exact distribution of the counts; the estimate is not adjusted for the looks",
     "note",
 )
 DRIFT_CANCELS = Claim(
@@ -74,14 +79,16 @@ DRIFT_CANCELS = Claim(
     "drift common to both arms cancels in the score; the difference between the arms is assumed constant",
     "note",
 )
-DRIFT_ALLOWED = Claim(_TOPICS, "the test is exact under any drift if no arm has an effect on anyone", "note")
+DRIFT_ALLOWED = Claim(
+    _TOPICS, "the test is exact under any drift if outcomes do not depend on the arm assigned", "note"
+)
 NO_DRIFT = Claim(
     _TOPICS, "success rates are assumed constant: under drift, the error rate is not controlled", "caution"
 )
 SENSITIVITY = Claim(
     _TOPICS,
-    "if the difference changes, the estimate is an average over rounds, with weights that grow with the "
-    "smaller of the two assignment probabilities",
+    "if the difference varies over time, its average over rounds is estimated, with weights that increase "
+    "with the smaller of the two assignment probabilities",
     "note",
 )
 SIMULATION = Claim(
@@ -92,8 +99,8 @@ SIMULATION = Claim(
 )
 DEVIATIONS = Claim(
     _TOPICS,
-    "critical values use the information observed at each look, and unused level is carried over; rounds "
-    "after the stop are not used",
+    "critical values use the information observed at each look, and unspent alpha is carried over; rounds "
+    "after the trial has stopped are not used",
     "note",
 )
 BOUNDS = Claim(

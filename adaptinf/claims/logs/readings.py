@@ -9,44 +9,43 @@ READ = Claim(
 )
 
 SORTED = Claim(
-    "log.validation.order.row_order",
+    "log.validation.row_order.row_order",
     "rows were sorted by the {role} column {name!r}{newest}: {moved:,} of {rows:,} rows changed "
     "position, and tied rows kept their original order",
     "note",
 )
 TIES = Claim(
     "log.validation.row_order.tell_ties",
-    "{tied:,} of {rows:,} rows have the same value in {column} as the row before; tied rows are taken in the "
-    "order of the rows",
+    "{tied:,} of {rows:,} rows have the same value in {column} as the row before; the order of tied rows is "
+    "assumed to be chronological",
     "note",
 )
 COARSE = Claim(
     "log.validation.row_order.tell_ties",
-    "{tied:,} of {rows:,} rows have the same value in {column} as the row before, and the order of the rows "
-    "is "
-    "taken as the order of the choices; if all arms of one value were chosen before any of their rewards was "
-    "known, give the column as batch=",
+    "{tied:,} of {rows:,} rows have the same value in {column} as the row before, and row order is assumed "
+    "to be the order of choices; if all arms with one value were chosen before any of their rewards were "
+    "known, set batch= to this column",
     "caution",
 )
 PERIODS = Claim(
-    "log.validation.check.check_frame",
-    "batches are the {every}s of {column}, {clock}: {batches:,} batches",
+    "log.validation.times.timed_rows.TimedRows.batches",
+    "each {every} of {column} ({clock}) is one batch ({batches:,} batches)",
     "note",
 )
 IN_ZONE = Claim(
-    "log.validation.check.check_frame",
-    "times in {column} were read by the clock of {zone} and are kept in UTC",
+    "log.validation.times.timed_rows.TimedRows.put_in_zone",
+    "times in {column} were interpreted as local times in {zone} and converted to UTC",
     "note",
 )
 NUMBERS_GO_DOWN = Claim(
-    "log.validation.order.tell_numbered",
+    "log.validation.row_order.tell_numbered",
     "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, although rows are assumed to "
     "be in chronological order; reverse the file if the newest rows come first",
     "caution",
 )
-DATES = Claim("log.validation.order.date_column", "{column} was {how}{span}", "note")
+DATES = Claim("log.validation.row_order.date_column", "{column} was {how}{span}", "note")
 COUNTED_AS = Claim(
-    "log.validation.outcomes.numbered_outcomes",
+    "log.validation.column_checks.numbered_outcomes",
     "labels in {column} were converted to numbers: {labels}",
     "note",
 )
@@ -66,7 +65,7 @@ AS_WRITTEN = Claim(
 )
 MISSING_TEXT = Claim(
     "log.storage.text_columns.typed",
-    "the text {text!r} in column {name!r} is a label ({count:,} rows)",
+    "the text {text!r} in column {name!r} is treated as a label, not as a missing value ({count:,} rows)",
     "note",
 )
 SEPARATED = Claim("log.storage.delimited.delimited", "fields are separated by {sep}", "note")
@@ -83,7 +82,7 @@ PARTS = Claim(
 )
 FILES = Claim(
     "log.storage.table_sources.read_table",
-    "{count:,} files were read in the order in which they were named",
+    "{count:,} files were read in the order given",
     "note",
 )
 UNUSED_COLUMNS = Claim(
@@ -93,7 +92,7 @@ UNUSED_COLUMNS = Claim(
     "advice",
     short="columns not used: {names}",
 )
-UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
+UNUSED = Claim("log.log_reading.named_log", "columns not used: {names}", "note")
 
 BEGINNING = Claim(
     "log.interim.Interim.until",
@@ -152,17 +151,17 @@ SEVERAL_ARMS = Claim(
 )
 LATER_EXPOSURES = Claim(
     "formats.platforms.platform_tables.Table.first_of_units",
-    "rows of a unit after its first were excluded ({later:,} of {rows:,} rows)",
+    "only the first row of each unit was kept (excluded: {later:,} of {rows:,} rows)",
     "note",
 )
 UNUSED_OUTCOMES = Claim(
     "formats.platforms.platform_tables.Table.join",
-    "outcomes that belong to no row of the assignments were not used ({unused:,} of {rows:,})",
+    "outcomes without a matching assignment were not used ({unused:,} of {rows:,})",
     "note",
 )
 ABSENT_OUTCOMES = Claim(
     "formats.platforms.platform_tables.Table.join",
-    "a row without an outcome counts as {absent:g} ({rows:,} rows)",
+    "rows without an outcome were given the value {absent:g} ({rows:,} rows)",
     "note",
 )
 NO_PROPENSITIES = Claim(
@@ -172,8 +171,8 @@ NO_PROPENSITIES = Claim(
 )
 BEFORE_PERIODS = Claim(
     "formats.platforms.growthbook.read_growthbook",
-    "propensities are the weights of the period in which a unit was first exposed; a client that still "
-    "had older weights is not visible in the export",
+    "propensities are the weights of the period in which a unit was first exposed; the export does not show "
+    "whether a client was still using older weights",
     "caution",
 )
 VERSIONS_OVERLAP = Claim(
@@ -183,13 +182,14 @@ VERSIONS_OVERLAP = Claim(
 )
 REPLACED_FEEDBACK = Claim(
     "formats.platforms.tensorzero.read_tensorzero",
-    "feedback that later feedback on the same target replaced was not used ({replaced:,} of {rows:,} rows)",
+    "feedback that was replaced by later feedback on the same target was not used ({replaced:,} of {rows:,} "
+    "rows)",
     "note",
 )
 NOT_AVAILABLE = Claim(
     "formats.platforms.mrt.read_mrt",
-    "decision points at which a participant was not available were excluded ({absent:,} of {rows:,} rows), "
-    "because no treatment was randomised there",
+    "decision points at which a participant was unavailable were excluded ({absent:,} of {rows:,} rows), "
+    "because no treatment was randomised at them",
     "note",
 )
 

@@ -22,7 +22,7 @@ MARKED = Claim(
 )
 SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
 COPIES = Claim(
-    "log.copies.copied_rows",
+    "log.repeated_rows.copied_rows",
     "{n:,} of {rows:,} rows duplicate earlier rows (zero-based rows {start} to {last} are repeated "
     "starting at row {again}); remove them, because duplicating every row reduces standard errors by a "
     "factor of up to 1.4",

@@ -67,7 +67,7 @@ FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 """A claim for a table that is valid for a fixed number of rounds."""
 
 UNSTATED = Claim(
-    "log.stopping.Stopping.told",
+    "log.report.Stopping.told",
     "the log states no stopping rule, so a fixed sample size is assumed",
     "assumes",
     short="fixed number of rounds (none stated)",

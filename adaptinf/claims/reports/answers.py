@@ -8,16 +8,16 @@ FOR_AUTHORS = "for the authors of the trial report to add"
 """What stands where only the authors know the answer."""
 E20_TOPICS = (
     "why an adaptive design, and why one of this complexity",
-    "adaptations and the rule for them, fixed before the trial",
-    "control of the type I error, over the scenarios of the plan",
-    "power, or the chance of the right conclusion, over the scenarios",
+    "adaptations and the prespecified rule for them",
+    "control of the type I error across the scenarios of the plan",
+    "power, or the probability of a correct conclusion, across the scenarios",
     "bias of the estimates under the adaptation",
     "coverage of the intervals under the adaptation",
     "methods of estimation that allow for the adaptation",
-    "drift over time of outcomes or of those enrolled: is there any",
+    "whether outcomes or the enrolled population drift over time",
     "sensitivity of the estimates to such drift",
     "simulation report: scenarios, numbers of trials, errors, software",
-    "who sees interim results, and how the others are kept from them",
+    "who sees interim results, and how they are kept from others",
     "deviations from the planned adaptations, and analyses for them",
 )
 """Topics of the draft ICH E20 guideline, in a few words."""

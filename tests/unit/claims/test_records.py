@@ -102,8 +102,13 @@ PROFILES = (LogProfile, SumsProfile)
 
 
 def is_fact(path: str) -> bool:
-    """Whether a facts object can be asked for it: of a log's profile where it begins so."""
+    """Whether a facts object can be asked for it: of a log's profile where it begins so.
+
+    A path in the room of logs leads to a function, although facts have a `log`, too.
+    """
     first, *rest = path.split(".")
+    if first == "log" and rest:
+        return False
     if first == "profile" and rest:
         return any(hasattr(kind, rest[0]) for kind in PROFILES) or rest[0] in ("log", "sums")
     return first in FACTS or any(hasattr(kind, first) for kind in PROFILES)

@@ -44,9 +44,8 @@ def test_tied_rounds_stay_in_the_order_of_the_rows_and_are_reported(kind: str) -
     log = read(frame, round="ts")
     assert log.arrays.reward.tolist() == list(range(8))
     tied = (
-        "3 of 8 rows have the same value in round column 'ts' as the row before; tied rows are taken in the "
-        "order "
-        "of the rows"
+        "3 of 8 rows have the same value in round column 'ts' as the row before; the order of tied rows is "
+        "assumed to be chronological"
     )
     assert told(log) == [("order", tied)]
     mixed = frame.iloc[[3, 1, 0, 7, 2, 4, 6, 5]]
@@ -60,11 +59,9 @@ def test_coarse_rounds_are_a_caution_unless_there_are_batches() -> None:
     assert told(read(frame, round="day")) == [
         (
             "caution",
-            "4 of 6 rows have the same value in round column 'day' as the row before, and the order of the "
-            "rows is "
-            "taken as the order of the choices; if all arms of one value were chosen before any of their "
-            "rewards "
-            "was known, give the column as batch=",
+            "4 of 6 rows have the same value in round column 'day' as the row before, and row order is assumed "
+            "to be the order of choices; if all arms with one value were chosen before any of their rewards "
+            "were known, set batch= to this column",
         )
     ]
     assert [kind for kind, _ in told(read(frame, round="day", batch="week"))] == ["order"]
@@ -103,7 +100,7 @@ def test_a_zone_puts_the_hour_that_came_twice_in_order(order: str) -> None:
     assert log.arrays.reward.tolist() == CLOCK["y"].tolist()
     assert log.dates is not None
     np.testing.assert_array_equal(log.dates, UTC.tz_localize(None).to_numpy())
-    zone = "times in round column 'ts' were read by the clock of Europe/Berlin and are kept in UTC"
+    zone = "times in round column 'ts' were interpreted as local times in Europe/Berlin and converted to UTC"
     assert told(log)[0] == ("dates", zone)
 
 
@@ -201,7 +198,7 @@ def test_batches_are_the_periods_of_a_column_of_times(every: str, starts: list[s
     )
     assert log.arrays.batch is not None
     assert log.arrays.batch.tolist() == (place - 1).tolist()
-    batches = f"batches are the {every}s of {role} column 'ts', as written: {len(starts)} batches"
+    batches = f"each {every} of {role} column 'ts' (as written) is one batch ({len(starts)} batches)"
     assert ("batches", batches) in told(log)
 
 
@@ -224,10 +221,10 @@ def test_periods_are_by_the_clock_of_the_zone_and_instants_else_in_utc() -> None
     assert np.bincount(utc.arrays.batch).tolist() == [79, 156, 157, 8]
     assert np.bincount(berlin.arrays.batch).tolist() == [235, 157, 8]
     np.testing.assert_array_equal(written.arrays.batch, berlin.arrays.batch)
-    assert ("batches", "batches are the hours of round column 'ts', in the time zone UTC: 4 batches") in told(
+    assert ("batches", "each hour of round column 'ts' (in the time zone UTC) is one batch (4 batches)") in told(
         utc
     )
-    clock = "batches are the hours of round column 'ts', in the time zone Europe/Berlin: 3 batches"
+    clock = "each hour of round column 'ts' (in the time zone Europe/Berlin) is one batch (3 batches)"
     assert ("batches", clock) in told(berlin)
     assert ("batches", clock) in told(written)
 

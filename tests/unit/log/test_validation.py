@@ -542,7 +542,7 @@ def test_several_rows_of_a_day() -> None:
     frame = pd.DataFrame({"arm": list("abab"), "y": 1.0, "when": [DAYS[0], DAYS[0], DAYS[1], DAYS[1]]})
     (reading,) = AdaptiveLog(frame, action="arm", reward="y", round="when").report.readings
     assert reading.kind == "caution"
-    assert reading.text.endswith("give the column as batch=")
+    assert reading.text.endswith("set batch= to this column")
     assert AdaptiveLog(frame, action="arm", reward="y", batch="when").arrays.batch.tolist() == [0, 0, 1, 1]
 
 

@@ -48,7 +48,7 @@ def test_one_look_is_the_textbook_formula(sides: int) -> None:
     assert found.frame.loc[0, "size_mean"] == found.horizon
     assert found.replications == 0
     assert says(found.notes, claims.SIZE_BY_LAW)
-    assert "by the normal law of the looks" in str(found)
+    assert "by the joint normal distribution of the test statistics" in str(found)
 
 
 def test_the_law_needs_constant_shares_and_means() -> None:

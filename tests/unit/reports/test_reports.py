@@ -344,11 +344,11 @@ def test_topics_of_e20_are_filled_from_the_log_and_ask_for_the_rest(
     found = topics(both(log, tmp_path))
     assert list(found) == [topic for topic, _ in TOPICS]
     assert found["why an adaptive design, and why one of this complexity"] == FOR_AUTHORS
-    assert found["control of the type I error, over the scenarios of the plan"] == FOR_AUTHORS
+    assert found["control of the type I error across the scenarios of the plan"] == FOR_AUTHORS
     assert found["bias of the estimates under the adaptation"] == FOR_AUTHORS
     assert (
         "common drift: no evidence against"
-        in found["drift over time of outcomes or of those enrolled: is there any"]
+        in found["whether outcomes or the enrolled population drift over time"]
     )
     assert found["sensitivity of the estimates to such drift"] == answers.UNIFORM()
 
@@ -386,7 +386,7 @@ def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_pat
         Page(text)
         assert "<script" not in text
         found = topics(text)
-        said = found["control of the type I error, over the scenarios of the plan"]
+        said = found["control of the type I error across the scenarios of the plan"]
         assert f"nominal 0.05; simulated at most {worst['value']:.4g} (simulation: {worst['low']:.4g}" in said
         assert says(found["bias of the estimates under the adaptation"], answers.LARGEST_BIAS, bias=bias)
         told = found["simulation report: scenarios, numbers of trials, errors, software"]

@@ -217,7 +217,7 @@ def test_a_person_may_continue_after_a_rejection_and_every_table_says_so(path: P
     ]
     assert all(said in result.cautions for result in results)
     assert results[0].decision == "reject"
-    assert "Caution   The trial was continued by hand after look 2" in str(results[1])
+    assert "Caution   The trial was continued manually after look 2" in str(results[1])
 
 
 def test_a_futile_trial_may_continue_to_its_next_looks(path: Path) -> None:
@@ -313,7 +313,7 @@ def test_amended_outcomes_leave_the_look_and_the_table_says_so(path: Path) -> No
     with pytest.raises(InvalidForLog) as caught:
         ai.Plan.of(log).analyse(log)
     assert says([caught.value.reason], claims.DIFFERS)
-    assert "look 2 recorded the decision 'reject', but" in caught.value.reason
+    assert "the decision recorded at look 2 was 'reject', but" in caught.value.reason
     unamended = trial.log(amended=False)
     assert ai.Plan.of(unamended).analyse(unamended).decision == "reject"
     assert trial.verify().state == "paused"
