@@ -93,7 +93,7 @@ FOOTER = (
 HEADINGS = {
     "caution": "Cautions",
     "missing": "Missing numbers",
-    "note": "How the numbers were made",
+    "note": "How the numbers were computed",
     "assumes": "Assumptions",
     "target": "What is estimated",
     "advice": "Advice",
@@ -196,8 +196,8 @@ COMPARED = Claim(
 )
 STARRED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "P-values of at most 0.05 (*), 0.01 (**) and 0.001 (***), against a null value of {nulls}; corrected "
-    "ones where there are any, and none in columns that are not valid.",
+    "P-value of at most 0.05 (*), 0.01 (**) or 0.001 (***); null value: {nulls}. Corrected p-values are "
+    "used where available; columns that are not valid have no stars.",
     "note",
 )
 _WITHIN = "inference.results.comparison.Comparison.summary"
@@ -285,7 +285,8 @@ HIGHER = Claim(
 )
 UNDECIDED = Claim(
     _FOUND,
-    "Undecided whether {treatment} or {control} has the higher {what}: difference {estimate} ({interval}).",
+    "It is undecided whether {treatment} or {control} has the higher {what}: difference {estimate} "
+    "({interval}).",
     "phrase",
 )
 LIFTED = Claim(
@@ -293,11 +294,11 @@ LIFTED = Claim(
 )
 LIFT_UNDECIDED = Claim(
     _FOUND,
-    "Undecided whether {treatment} or {control} has the higher {what}: lift {estimate} ({interval}).",
+    "It is undecided whether {treatment} or {control} has the higher {what}: lift {estimate} ({interval}).",
     "phrase",
 )
 LIFTED_ALONE = Claim(_FOUND, "{treatment} has a {direction} {what} (lift {estimate}, {interval})", "phrase")
-NO_UNIT = Claim(_FOUND, "unit does not apply to relative lifts, which have none: omit it", "needs")
+NO_UNIT = Claim(_FOUND, "relative lifts have no unit: omit unit=", "needs")
 IN_GROUP = Claim(_FOUND, "For {group}: {sentence}", "phrase")
 LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval}).", "phrase")
 LEVELS = Claim(
@@ -310,9 +311,9 @@ BOUNDED_LEVELS = Claim(_FOUND, "For any values of the missing rewards: {levels}.
 BOUNDED_LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval})", "phrase")
 BEST_ALONE = Claim(_FOUND, "every other arm is ruled out as the best at level {alpha:g}", "phrase")
 BEST_OF_SEVERAL = Claim(
-    _FOUND, "undecided which is best: {arms} are not ruled out at level {alpha:g}", "phrase"
+    _FOUND, "it is undecided which arm is best: {arms} are not ruled out at level {alpha:g}", "phrase"
 )
-BEST_NOT_ASKED = Claim(_FOUND, "no test says which arm is best", "phrase")
+BEST_NOT_ASKED = Claim(_FOUND, "no test of which arm is best is available", "phrase")
 SELECTED = Claim(
     _FOUND,
     "{term} has the highest estimate of {count} arms: {what} {estimate} ({interval}, allowing for this "
@@ -320,19 +321,21 @@ SELECTED = Claim(
     "phrase",
 )
 BEYOND = Claim(_FOUND, "{treatment} has a {direction} {what} (difference {estimate}, {interval})", "phrase")
-AGAINST_CONTROL = Claim(_FOUND, "Compared with {control}: {decided}; undecided: {undecided}.", "phrase")
+AGAINST_CONTROL = Claim(_FOUND, "Compared with {control}: {decided}; undecided for {undecided}.", "phrase")
 ALL_AGAINST_CONTROL = Claim(_FOUND, "Compared with {control}: {decided}.", "phrase")
 NONE_AGAINST_CONTROL = Claim(
-    _FOUND, "Undecided whether any of {count} arms differs from {control} in {what}.", "phrase"
+    _FOUND, "It is undecided whether any of {count} arms differs from {control} in {what}.", "phrase"
 )
 OTHERS = {True: Claim(_FOUND, "the other", "phrase"), False: Claim(_FOUND, "the {count} others", "phrase")}
 """Keyed by whether there is only one."""
-DECIDED_TERMS = Claim(_FOUND, "Decided: {decided}.", "phrase")
-UNDECIDED_TERMS = Claim(_FOUND, "Undecided: {undecided}.", "phrase")
-BOTH_TERMS = Claim(_FOUND, "Decided: {decided}; undecided: {undecided}.", "phrase")
+DECIDED_TERMS = Claim(_FOUND, "Different from {null:g}: {decided}.", "phrase")
+UNDECIDED_TERMS = Claim(_FOUND, "It is undecided whether these differ from {null:g}: {undecided}.", "phrase")
+BOTH_TERMS = Claim(_FOUND, "Different from {null:g}: {decided}; undecided: {undecided}.", "phrase")
 OTHER_DECIDED = Claim(_FOUND, "{term}: estimate {estimate} ({interval}).", "phrase")
 OTHER_UNDECIDED = Claim(
-    _FOUND, "{term}: estimate {estimate} ({interval}), undecided whether it differs from {null:g}.", "phrase"
+    _FOUND,
+    "{term}: estimate {estimate} ({interval}); it is undecided whether this differs from {null:g}.",
+    "phrase",
 )
 NO_INTERVAL = Claim(_FOUND, "{term}: estimate {estimate}, without an interval (see explain()).", "phrase")
 FIRST_NOT_VALID = Claim(_FOUND, "Not valid under adaptive assignment: {sentence}", "phrase")

@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 _SHOWN = "reports.shown_numbers.Shown"
 SINGLE = Claim(_SHOWN, "{level} confidence intervals", "phrase")
-EACH = Claim(_SHOWN, "{level} confidence intervals, each for one row", "phrase")
-AT_ONCE = Claim(_SHOWN, "{level} confidence intervals that hold for all {count} rows at once", "phrase")
+EACH = Claim(_SHOWN, "{level} confidence intervals for individual rows", "phrase")
+AT_ONCE = Claim(_SHOWN, "simultaneous {level} confidence intervals for all {count} rows", "phrase")
 CORRECTED = Claim(_SHOWN, "{level} confidence intervals, corrected for adaptive assignment", "phrase")
 NAIVE = Claim(_SHOWN, "naive {level} intervals, not valid for adaptively collected data", "phrase")
 SEQUENCE = Claim(_SHOWN, "{level} confidence sequences", "phrase")
@@ -15,19 +15,18 @@ SEQUENCE = Claim(_SHOWN, "{level} confidence sequences", "phrase")
 MULTIPLICITY = {
     "max-t": Claim(
         _SHOWN,
-        "P-values and intervals are adjusted for {count} comparisons: the intervals hold for all of them at "
-        "once, by {law}.",
+        "P-values are adjusted for {count} comparisons, and the intervals are simultaneous (based on {law}).",
         "note",
     ),
     "holm": Claim(
         _SHOWN,
-        "P-values are adjusted for {count} comparisons by Holm's method; each interval is for one row.",
+        "P-values are adjusted for {count} comparisons by Holm's method; intervals are for individual rows.",
         "note",
     ),
     "bh": Claim(
         _SHOWN,
-        "P-values are adjusted for {count} comparisons by the Benjamini-Hochberg method; each interval is "
-        "for one row.",
+        "P-values are adjusted for {count} comparisons by the Benjamini-Hochberg method; intervals are not "
+        "adjusted for multiple rows.",
         "note",
     ),
     "": Claim(_SHOWN, "P-values and intervals are not adjusted for the number of rows ({count}).", "caution"),
@@ -60,11 +59,12 @@ PRIVATE_FILE = Claim(
     "caution",
 )
 PUBLISH = Claim(
-    "reports.writing.report", "What may be published is written by report(log.public(), path).", "advice"
+    "reports.writing.report", "For a version that may be published, use report(log.public(), path).", "advice"
 )
-NO_PUBLIC = Claim("reports.writing.report", "Nothing of this trial may be published: {why}", "caution")
+NO_PUBLIC = Claim("reports.writing.report", "Nothing from this trial may be published: {why}", "caution")
 NEEDS_LOG_TO_PUBLISH = Claim(
     "reports.writing.report",
-    "This report was made without the log; report(log.public(), path) writes what may be published.",
+    "This report was created without the log. To obtain a version for publication, use report(log.public(), "
+    "path).",
     "advice",
 )

@@ -56,7 +56,7 @@ HOLDS = {
     "exact": Claim("valid", "exact in finite samples", "phrase"),
     "anytime": Claim(
         "valid",
-        "anytime-valid (it holds at all rounds simultaneously, whatever ended data collection)",
+        "anytime-valid (it holds at all rounds simultaneously, regardless of why data collection ended)",
         "phrase",
     ),
     "asymptotic": Claim("valid", "asymptotically valid", "phrase"),
@@ -64,7 +64,7 @@ HOLDS = {
 """By the label of a result."""
 UNDER_ADAPTATION = Claim("valid", " when arms are assigned adaptively", "phrase")
 AS_DECLARED = Claim("valid", ", as its author declares,", "phrase")
-BUT_LIMITED = Claim("valid", ", but for the limitations below", "phrase")
+BUT_LIMITED = Claim("valid", ", subject to the limitations below", "phrase")
 DEVIATIONS = Claim("deviations", "Limitations: {cautions}.", "caution")
 PARAGRAPH = (
     COLLECTED,

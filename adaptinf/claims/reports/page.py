@@ -64,7 +64,7 @@ CHECKED = Claim("reports.log_sections.assumptions", "yes: nothing in the log con
 CONTRADICTED = Claim(
     "reports.log_sections.assumptions", "yes, and the log contradicts it: see the caution", "phrase"
 )
-UNCHECKED = Claim("reports.log_sections.assumptions", "no: this log cannot tell", "phrase")
+UNCHECKED = Claim("reports.log_sections.assumptions", "no: this log cannot test it", "phrase")
 NOTHING_ASSUMED = Claim(
     "reports.log_sections.assumptions",
     "The method states no assumptions beyond the design of the trial.",
@@ -98,7 +98,7 @@ MOST_ASSIGNED = Claim(
 )
 SHARES = Claim(
     "reports.log_sections.allocation_pictures",
-    "Proportion of rounds by arm, by period",
+    "Proportion of rounds assigned to each arm, by period",
     "note",
 )
 SHARES_TEXT = Claim(
@@ -106,9 +106,7 @@ SHARES_TEXT = Claim(
     "Proportion of rounds assigned to each arm in each period; over all rounds {shares}.",
     "note",
 )
-PROPENSITIES = Claim(
-    "reports.log_sections.allocation_pictures", "Propensity of each arm, over the rounds", "note"
-)
+PROPENSITIES = Claim("reports.log_sections.allocation_pictures", "Propensity of each arm, by round", "note")
 PROPENSITIES_TEXT = Claim(
     "reports.log_sections.allocation_pictures",
     "Propensity of each arm by round; the smallest one of a chosen arm is {smallest:.3g}.",

@@ -7,12 +7,13 @@ from adaptinf.claims.claim import Claim
 NOBODY = Claim("service.pages.contents", "No participant has been assigned yet.", "note")
 ENROLMENT = Claim(
     "service.pages.contents.overview",
-    "Participants assigned; the line at the top is the largest number, and dotted lines are planned looks.",
+    "Number of participants assigned; the line at the top marks the maximum number, and dotted lines mark "
+    "planned looks.",
     "note",
 )
 NO_WINDOW = Claim(
     "service.pages.contents.outcomes",
-    "The trial declared no outcome window, so no outcome is overdue.",
+    "The trial declared no outcome window, so outcomes are never overdue.",
     "note",
 )
 WINDOW = Claim(
@@ -29,14 +30,14 @@ PENDING = Claim(
 )
 ONE_LOOK = Claim(
     "service.pages.contents.results",
-    "These intervals are valid at one time that was fixed in advance. To look repeatedly, use the confidence "
-    "sequence or a plan with looks.",
+    "These intervals are valid only at a single time fixed in advance. For repeated looks, use the "
+    "confidence sequence or a plan with looks.",
     "caution",
 )
 PLAN_GOES_ON = Claim(
     "service.pages.contents.results",
-    "The plan has not ended the trial, so its estimates cannot be computed yet: its looks decide. The "
-    "confidence sequence is valid now.",
+    "The plan has not yet stopped the trial, so the plan's estimates are not yet available. The confidence "
+    "sequence is valid at any time.",
     "note",
 )
 PREFIX = Claim(
@@ -57,14 +58,14 @@ UNCOVERED = Claim(
 )
 BY_ARM = Claim(
     "service.pages.contents.allocation",
-    "An adaptive design assigns the better arm more often: show this page to nobody who must not know which "
-    "arm leads.",
+    "An adaptive design assigns the better arm more often: do not show this page to anyone who must not "
+    "know which arm is ahead.",
     "caution",
 )
 NO_PLAN = Claim("service.pages.contents.looks", "The trial has no plan, so no looks were planned.", "note")
 LOOK_DUE = Claim(
     "service.pages.contents.looks",
-    "A look is due. Take it with `adaptinf trial look`, once all outcomes up to it have arrived.",
+    "A look is due. Run `adaptinf trial look` once all outcomes up to that look have arrived.",
     "advice",
 )
 NO_LOOK = Claim("service.pages.contents.looks", "No look has been taken yet.", "note")

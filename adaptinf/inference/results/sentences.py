@@ -48,7 +48,7 @@ def sentence_of(
         text = f"A{text[1:]}"
     if results.validity == "not valid" and not corrected:
         text = tables.FIRST_NOT_VALID(
-            sentence=f"{text[:1].lower()}{text[1:]}" if text[:9] == "Undecided" else text
+            sentence=f"{text[:1].lower()}{text[1:]}" if text[:6] == "It is " else text
         )
     return visible(tables.AFTER_CAUTIONS(sentence=text) if results.cautions else text)
 
@@ -144,9 +144,10 @@ class _Found:
         terms = [str(term) for term in results.terms]
         places = range(len(terms))
         decided = [f"{terms[k]} {self._number(k)} ({self._interval(k)})" for k in places if self._decided(k)]
-        values = {
+        values: dict[str, Any] = {
             "decided": several(decided, _SHOWN, "; "),
             "undecided": several([terms[k] for k in places if not self._decided(k)], _SHOWN),
+            "null": results.null,
         }
         if not decided:
             return tables.UNDECIDED_TERMS(**values)

@@ -580,7 +580,7 @@ def test_the_sentence_of_two_arms_says_once_that_there_are_cautions(run: Run, tm
     file = str(mismatched(tmp_path / "srm.csv"))
     plain = " ".join(run("analyze", file, *COLUMNS)[1].split())
     assert plain.startswith(
-        "Undecided whether B or A has the higher mean y: difference 0.0040 (95% interval "
+        "It is undecided whether B or A has the higher mean y: difference 0.0040 (95% interval "
     )
     assert plain.count("Read the cautions first.") == 1
     found = json.loads(run("analyze", file, *COLUMNS, "--format", "json")[1])["sentence"]

@@ -59,9 +59,9 @@ def test_coarse_rounds_are_a_caution_unless_there_are_batches() -> None:
     assert told(read(frame, round="day")) == [
         (
             "caution",
-            "4 of 6 rows have the same value in round column 'day' as the row before, and row order is assumed "
-            "to be the order of choices; if all arms with one value were chosen before any of their rewards "
-            "were known, set batch= to this column",
+            "4 of 6 rows have the same value in round column 'day' as the row before, and row order is "
+            "assumed to be the order of choices; if all arms with one value were chosen before any of their "
+            "rewards were known, set batch= to this column",
         )
     ]
     assert [kind for kind, _ in told(read(frame, round="day", batch="week"))] == ["order"]
@@ -221,9 +221,8 @@ def test_periods_are_by_the_clock_of_the_zone_and_instants_else_in_utc() -> None
     assert np.bincount(utc.arrays.batch).tolist() == [79, 156, 157, 8]
     assert np.bincount(berlin.arrays.batch).tolist() == [235, 157, 8]
     np.testing.assert_array_equal(written.arrays.batch, berlin.arrays.batch)
-    assert ("batches", "each hour of round column 'ts' (in the time zone UTC) is one batch (4 batches)") in told(
-        utc
-    )
+    clock = "each hour of round column 'ts' (in the time zone UTC) is one batch (4 batches)"
+    assert ("batches", clock) in told(utc)
     clock = "each hour of round column 'ts' (in the time zone Europe/Berlin) is one batch (3 batches)"
     assert ("batches", clock) in told(berlin)
     assert ("batches", clock) in told(written)

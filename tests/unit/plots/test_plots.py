@@ -902,7 +902,7 @@ def test_differences_and_lifts_do_not_share_an_axis() -> None:
     with pytest.raises(ai.errors.ParameterError) as caught:
         ai.plots.forest({"difference": difference, "lift": lift}, unit="clicks")
     assert caught.value.problems == (
-        "unit does not apply to relative lifts, which have none: omit it",
+        "relative lifts have no unit: omit unit=",
         "one axis cannot show difference in mean reward (rewards) and relative lift (shares of the control): "
         "draw each in a separate picture or panel (ax=)",
     )

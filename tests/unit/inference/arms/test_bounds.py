@@ -76,7 +76,7 @@ def test_tables_and_sentences_show_both_bounds() -> None:
         assert heads[:2] == ["lowest", "highest"]
         assert row[3:5] == [format_number(lowest), format_number(highest)]
         assert result.sentence() == (
-            f"Undecided whether b or a has the higher mean y: difference {shown} "
+            f"It is undecided whether b or a has the higher mean y: difference {shown} "
             f"(95% interval {low} to {high})."
         )
         lead = {"worst": "the lower bound", "best": "the upper bound"}.get(missing, "the midpoint")
