@@ -36,8 +36,8 @@ ONE_LOOK = Claim(
 )
 PLAN_GOES_ON = Claim(
     "service.pages.contents.results",
-    "The plan has not yet stopped the trial, so the plan's estimates are not yet available. The confidence "
-    "sequence is valid at any time.",
+    "The plan has not yet stopped the trial, so estimates based on the plan are not yet available. The "
+    "confidence sequence is valid at any time.",
     "note",
 )
 PREFIX = Claim(
