@@ -274,8 +274,8 @@ STABILISE = Claim(
 )
 NOT_THERE = Claim(
     "inference.diagnostics.arm_checks.availability_checks",
-    "an arm had propensity 0 in some rounds (it was unavailable, which differs from poor overlap); "
-    "inverse-propensity-weighted comparisons use only rounds in which all compared arms were available",
+    "an arm had propensity 0 in some rounds (it was unavailable; this is not poor overlap); "
+    "inverse-propensity-weighted comparisons use only rounds in which all the arms compared were available",
     "note",
 )
 WENT_AWAY = Claim(

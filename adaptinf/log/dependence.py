@@ -2,8 +2,6 @@
 
 Events recorded twice and returning units can cause this.
 
-Events recorded twice and returning units can cause this.
-
 Let y be the reward of a row minus the mean of its arm's rewards shortly before, and z that of the next row
 minus the mean of its arm's rewards shortly after. Then y z has mean zero if rewards depend on the past only
 through the choice of arms, however they were chosen; a level that changes for all arms adds the same to pairs

@@ -30,7 +30,7 @@ TOO_MANY_VALUES = Claim(
 )
 WEIGHTED = Claim(
     "weighted",
-    "Scores are divided by the observed proportion of earlier rewards in the arm{within}.",
+    "Scores are divided by the proportion of the arm's earlier rewards{within} that were observed.",
     "note",
     short="weighted by observed shares",
 )

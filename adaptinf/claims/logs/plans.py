@@ -85,8 +85,8 @@ LOOKS_KEPT = Claim(
 )
 WITHOUT_PROPENSITIES = Claim(
     "plans.characteristics.characteristics",
-    "looks require propensities and rounds in which either arm could be assigned, but {design} records no "
-    "propensities or does not randomise",
+    "interim looks require propensities and rounds in which either arm could be assigned, but {design} "
+    "either records no propensities or does not randomise",
     "needs",
 )
 BOUNDED = Claim(

@@ -189,7 +189,7 @@ REPLACED_FEEDBACK = Claim(
 NOT_AVAILABLE = Claim(
     "formats.platforms.mrt.read_mrt",
     "decision points at which a participant was unavailable were excluded ({absent:,} of {rows:,} rows), "
-    "because no treatment was randomised at them",
+    "because treatment was not randomised there",
     "note",
 )
 

@@ -30,8 +30,8 @@ COPIES = Claim(
 )
 ALIKE = Claim(
     "log.dependence.alike_neighbours",
-    "rewards of consecutive rows are more similar when both rows have the same arm than when they do not "
-    "(z = {z:.1f}, p = {p:.1g}), so rows may be dependent and standard errors too small; remove events that "
-    "were recorded more than once, or identify repeated units (unit=)",
+    "after subtracting each arm's local mean, rewards of consecutive rows are more similar when both rows "
+    "have the same arm (z = {z:.1f}, p = {p:.1g}), so rows may be dependent and standard errors too small; "
+    "remove duplicate records of the same event, or identify repeated units (unit=)",
     "caution",
 )

@@ -62,7 +62,7 @@ ALL_CHECKS = Claim("reports.log_sections.diagnosed", "All {count} checks", "phra
 
 CHECKED = Claim("reports.log_sections.assumptions", "yes: nothing in the log contradicts it", "phrase")
 CONTRADICTED = Claim(
-    "reports.log_sections.assumptions", "yes, and the log contradicts it: see the caution", "phrase"
+    "reports.log_sections.assumptions", "yes: the log contradicts it (see the caution)", "phrase"
 )
 UNCHECKED = Claim("reports.log_sections.assumptions", "no: this log cannot test it", "phrase")
 NOTHING_ASSUMED = Claim(
@@ -93,7 +93,7 @@ SEVERAL_PAIRS = Claim(
 
 MOST_ASSIGNED = Claim(
     "reports.log_sections.allocation_pictures",
-    "The {shown} arms with the most rounds, of {arms}.",
+    "The {shown} most frequently assigned of {arms} arms.",
     "note",
 )
 SHARES = Claim(
