@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from adaptinf.cli.grammar import DONE, CommandParser, path_of, tell
+from adaptinf.errors import ParameterError
 
 if TYPE_CHECKING:
     from adaptinf.trial import Trial
@@ -41,7 +42,10 @@ def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
     """Serve the trial until a signal; prints one line when it accepts requests."""
     from adaptinf.service.server import serve
     from adaptinf.service.settings import NOTHING, settings_from
+    from adaptinf.trial.migration.versions import other_version
 
+    if problem := other_version(trial.status().version):
+        raise ParameterError("serve", [problem])
     chosen = arguments.configuration
 
     def say(address: str) -> None:

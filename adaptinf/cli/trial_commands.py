@@ -23,7 +23,7 @@ from adaptinf.cli.grammar import (
     print_help,
     tell,
 )
-from adaptinf.cli.options import operator_options
+from adaptinf.cli.options import migration_options, operator_options
 from adaptinf.cli.options.custody_options import (
     expire,
     expiry_flags,
@@ -74,6 +74,7 @@ _SAID = {
     "backup": "write a copy to a new file",
     "restore": "replace a lost trial file with a copy of it",
     "moved": "declare that the file was moved and that no other copy continues the trial",
+    "migrate": migration_options.SAID,
     "pause": "stop assigning participants until the trial is resumed",
     "resume": "assign again",
     "finish": "end the trial permanently",
@@ -121,6 +122,7 @@ _EXAMPLES = {
     "backup": "trial.db copy.db",
     "restore": 'copy.db --reason "the disk failed" --by "the office"',
     "moved": 'trial.db --reason "a new server" --by "the office"',
+    "migrate": migration_options.EXAMPLE,
     "pause": 'trial.db --reason "for the night"',
     "resume": 'trial.db --reason "the next day"',
     "finish": 'trial.db --reason "all outcomes are in" --by "the sponsor"',
@@ -323,6 +325,7 @@ _FLAGS = {
     "verify-trail": verification_flags,
     "retention": retention_flags,
     "expire": expiry_flags,
+    "migrate": migration_options.migration_flags,
 }
 
 
@@ -386,6 +389,8 @@ def run_trial(arguments: argparse.Namespace) -> int:
         _say(made_key(arguments))
         return DONE
     _read_hidden(arguments)
+    if arguments.action == "migrate":
+        return migration_options.migrated(arguments)
     try:
         if arguments.action == "verify" and arguments.chain:
             _say(checked_chain(arguments))

@@ -20,6 +20,7 @@ from adaptinf.log.traits import (
     LATE,
     PLANNED,
     REMOVED,
+    SWITCHED,
     UNPROMISED,
     WINDOW,
 )
@@ -157,6 +158,9 @@ class Replications:
 
 
 _BY_HAND = "arms were {} by hand, possibly by someone who had seen outcomes"
+_BY_VERSION = (
+    "a version that decides differently took over, possibly by a choice of someone who had seen outcomes"
+)
 
 
 def log_of(
@@ -171,7 +175,9 @@ def log_of(
     record = run.record
     phases = tuple(dict.fromkeys(status.phase for status in design.statuses))
     changes = (("removed", run.removed), ("added", run.added))
-    unpromised = [_BY_HAND.format(done) for done, arms in changes if arms and guarantee is not None]
+    by_hand = [_BY_HAND.format(done) for done, arms in changes if arms]
+    by_hand += [_BY_VERSION] if run.switched else []
+    unpromised = [] if guarantee is None else by_hand
     if _changes(run):  # Whoever changed arms may have seen outcomes, which no guarantee of the design covers.
         guarantee = reward_guarantee = None
     log = AdaptiveLog.from_arrays(
@@ -267,13 +273,13 @@ def _released_rounds(design: Any, run: Run) -> int | None:
     return _at_least(design._released_rounds(run, rounds), _last_change(run))
 
 
-def _changes(run: Run) -> tuple[tuple[int, int], ...]:
-    """Arms that were removed or added by hand, each with the number of rounds before that."""
-    return (*run.removed, *run.added)
+def _changes(run: Run) -> tuple[tuple[Any, int], ...]:
+    """Arms removed or added by hand, and versions that took over, each with the number of rounds before."""
+    return (*run.removed, *run.added, *run.switched)
 
 
 def _last_change(run: Run) -> int:
-    """Rounds before the last change of arms by hand that was followed by a choice; 0 if there was none."""
+    """Rounds before the last change by hand that was followed by a choice; 0 if there was none."""
     rounds = run.record.action.size
     return max((before for _, before in _changes(run) if before < rounds), default=0)
 
@@ -298,6 +304,8 @@ def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: l
         told[REMOVED] = [[env.arms[code], before] for code, before in run.removed]
     if run.added:
         told[ADDED] = [[env.arms[code], before] for code, before in run.added]
+    if run.switched:
+        told[SWITCHED] = list(map(list, run.switched))
     if _changes(run):
         record = replace(record, traits=_by_hand(record.traits))
     if unpromised:

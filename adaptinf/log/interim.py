@@ -16,7 +16,7 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.log.report import FIXED, STOPPINGS, Reading
 from adaptinf.log.storage.view import LogColumns
-from adaptinf.log.traits import ADDED, AMENDED, LEFT_OUT, LOOKS, PLANNED, REMOVED, STOP_REASON
+from adaptinf.log.traits import ADDED, AMENDED, LEFT_OUT, LOOKS, PLANNED, REMOVED, STOP_REASON, SWITCHED
 from adaptinf.log.validation import DesignRecord, LogArrays, arrays_of
 from adaptinf.log.validation.check import MEANINGS
 from adaptinf.parameters import OneOf, OrNone, problems_of, refuse
@@ -289,10 +289,10 @@ def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | Non
 
 def _record(log: Any, record: DesignRecord, count: int) -> DesignRecord:
     """The design's record as of that time, with the planned number of rounds."""
-    dated = (REMOVED, ADDED)
+    dated = (REMOVED, ADDED, SWITCHED)
     told = {name: value for name, value in record.parameters.items() if name not in (STOP_REASON, *dated)}
     for name in dated:
-        if changed := [[arm, before] for arm, before in record.parameters.get(name, ()) if before < count]:
+        if changed := [[what, before] for what, before in record.parameters.get(name, ()) if before < count]:
             told[name] = changed
     if LOOKS in told:
         told[LOOKS] = [look for look in told[LOOKS] if look["rounds"] <= count]

@@ -347,6 +347,8 @@ REMOVED = "removed_arms"
 """Arms that were removed, each with the number of rounds at that time."""
 ADDED = "added_arms"
 """Arms that joined, each with the number of rounds at that time."""
+SWITCHED = "versions_from"
+"""Versions that decided differently from those before, each with the number of rounds at that time."""
 LEFT_OUT = "left_out_rounds"
 """Number of rounds of erased participants, which are not in the log."""
 BLANKED = "blanked_contexts"
@@ -361,7 +363,7 @@ LOOKS = "looks"
 """Looks at the trial, each a mapping with stage, rounds, statistic, bound, decision and overridden."""
 DECLARED = (PLANNED, WINDOW, LATE, IN_TIME, PLAN)
 """Parameters that were fixed before the first round."""
-_SEEN = (AMENDED, REMOVED, ADDED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED, LOOKS)
+_SEEN = (AMENDED, REMOVED, ADDED, SWITCHED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED, LOOKS)
 COLLECTED = (*DECLARED, *_SEEN)
 
 

@@ -144,6 +144,7 @@ class Standing(BaseModel):
     copied: bool
     next_look: int | None
     unrepeatable: int
+    version: str
     rows: int
     head: str
 

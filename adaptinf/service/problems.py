@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adaptinf.errors import ParameterError
+from adaptinf.trial.operator_actions import Acts
 
 PROBLEMS = {
     "key-missing": (400, "The header Idempotency-Key is missing, empty or longer than 180 characters."),
@@ -46,6 +47,10 @@ PROBLEMS = {
     ),
     "look-impossible": (409, "The plan cannot compute this look: take it in Python to see why."),
     "copy": (409, "The file is a copy, which accepts no requests until it replaces its trial."),
+    "other-version": (
+        409,
+        "Another version of adaptinf decides in this trial: start the service with it, or migrate the trial.",
+    ),
     "erased": (410, "The data of this participant were erased."),
     "body-too-large": (413, "The body is larger than this service accepts."),
     "invalid-body": (422, "The body is not JSON of the required form: see /openapi.json."),
@@ -101,6 +106,11 @@ class Problem:
 def refused(code: str) -> ParameterError:
     """What a request raises that the trial refuses: the code stands in place of the library's text."""
     return ParameterError("a request", [code])
+
+
+def closed_code(acts: Acts) -> str:
+    """Why the trial accepts no requests, as a code; empty if it does."""
+    return "copy" if acts.copied else "other-version" if acts.foreign else ""
 
 
 def problem_of(error: ParameterError) -> Problem:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from adaptinf.errors import ParameterError
-from adaptinf.service.problems import refused
+from adaptinf.service.problems import closed_code, refused
 from adaptinf.sessions.session_memory import (
     arm_counts,
     decision_of,
@@ -69,8 +69,8 @@ def _unassigned(replay: Replay, named: Any, key: Any, site: str | None) -> str:
     known = decision_of(session, unit)
     if where_problems(site, replay.supply.sites):
         return "does-not-fit"
-    if fresh and replay.copied:
-        return "copy"
+    if fresh and replay.closed:
+        return closed_code(replay)
     if fresh and replay.state in (PAUSED, FINISHED):
         return replay.state
     if _was_erased(replay, key=key, unit=unit):
@@ -106,8 +106,8 @@ def _unrecorded(replay: Replay, decision: int, reward: float | None, key: Any) -
     """Why no outcome was recorded."""
     session, fresh = replay.session, not has_key(replay.session, key)
     low, high = replay.declared["reward_range"]
-    if fresh and replay.copied:
-        return "copy"
+    if fresh and replay.closed:
+        return closed_code(replay)
     if fresh and replay.state == FINISHED:
         return "finished"
     if _was_erased(replay, decision, key=key):
@@ -155,7 +155,7 @@ def unblinded(named: Any, reason: str, by: str, site: str | None = None) -> Act:
             decision, entry = replay.unblind(unit, reason, by)
         except ParameterError:
             code = "erased" if _was_erased(replay, unit=unit) else "unknown-unit"
-            raise refused("copy" if replay.copied else code) from None
+            raise refused(closed_code(replay) or code) from None
         return decision.known(), entry
 
     return act
@@ -171,7 +171,7 @@ def turned(state: str, reason: str, by: str) -> Act:
         try:
             entry = replay.turn(_TURNS[state], reason, by)
         except ParameterError:
-            raise refused("copy" if replay.copied else "finished") from None
+            raise refused(closed_code(replay) or "finished") from None
         return {"state": replay.state}, entry
 
     return act

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from adaptinf.errors import ParameterError
-from adaptinf.service.problems import refused
+from adaptinf.service.problems import closed_code, refused
 from adaptinf.service.requested import Act
 from adaptinf.service.roles import BY_ARM
 from adaptinf.sessions.session_memory import has_key
@@ -74,8 +74,8 @@ def _unchanged(replay: Replay, key: Any) -> str:
     """Why the state or the key permits no change; empty if they do."""
     if has_key(replay.session, key):
         return "key-reused"
-    if replay.copied:
-        return "copy"
+    if replay.closed:
+        return closed_code(replay)
     return replay.state if replay.state == FINISHED else ""
 
 

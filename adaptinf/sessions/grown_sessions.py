@@ -16,9 +16,25 @@ from adaptinf.sessions.session import Session
 INSTEAD = "finish, and begin again with the arm"
 _COPIED = ("action", "status", "feature", "reward", "propensity")
 _PASSED = (
-    *("decided", "n_told", "amendments", "removed", "added", "erased", "units", "by_unit", "answers"),
+    *(
+        "decided",
+        "n_told",
+        "amendments",
+        "removed",
+        "added",
+        "switched",
+        "erased",
+        "units",
+        "by_unit",
+        "answers",
+    ),
     *("_looks", "_looked"),
 )
+
+
+def follows_any_choices(session: Session, design: Any) -> bool:
+    """Whether the next choice depends on earlier ones only through arms and outcomes, whoever chose."""
+    return bool(design.growing and session._window is None and session._own_coins)
 
 
 def refuse_growth(session: Session, design: Any) -> None:

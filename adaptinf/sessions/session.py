@@ -45,6 +45,7 @@ def run_of(
         len(corrected),
         tuple(rounds.removed),
         tuple(rounds.added),
+        switched=tuple(rounds.switched),
         noise=stepper.noise,
         window=window,
         late=None if window is None else lost,

@@ -199,14 +199,32 @@ def assign_as_written(
     unit, context, key = known or (None, None, None)
     found = participants.blank() if known is None else participants.read(context)
     step = rounds.begin(found, participants.arm_code("assign", arm), status)
-    if propensities is not None:
-        rounds.record.propensities[step] = propensities
-        rounds.record.propensity[step] = rounds.record.propensities[step, rounds.record.action[step]]
+    _decide(session, step, propensities)
     rounds.belongs(step, unit)
     rounds.answers.keep("assign", key, step)
     if known is None:
         rounds.erased.add(step)
     return step
+
+
+def stand(session: Session, step: int, arm: Any, status: int, propensities: Sequence[float] | None) -> None:
+    """Replace a decision that was just made by one as written."""
+    record = session._rounds.record
+    record.action[step], record.status[step] = session._participants.arm_code("assign", arm), status
+    _decide(session, step, propensities)
+
+
+def _decide(session: Session, step: int, propensities: Sequence[float] | None) -> None:
+    """Store propensities as written; None if the design names arms without any."""
+    record = session._rounds.record
+    if propensities is not None:
+        record.propensities[step] = propensities
+        record.propensity[step] = record.propensities[step, record.action[step]]
+
+
+def switch(session: Session, version: str, rounds: int) -> None:
+    """Note that a version that decides differently took over after this many rounds."""
+    session._rounds.switched.append((version, rounds))
 
 
 def made(session: Session, step: int) -> dict[str, Any]:

@@ -164,8 +164,8 @@ class Rounds:
     `known` is the number of rounds that had begun when an outcome was recorded, or 0 before that; `told`
     lists the steps of outcomes in order of arrival. `amendments` lists steps and rewards; the record keeps
     the values that the design used. `removed` lists the arms that were removed, with the number of rounds at
-    that time; `added` those that joined. `erased` contains the steps of participants whose unit and context
-    have been erased.
+    that time; `added` those that joined, and `switched` versions that took over and decide differently.
+    `erased` contains the steps of participants whose unit and context have been erased.
     """
 
     def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
@@ -180,6 +180,7 @@ class Rounds:
         self.amendments: list[tuple[int, float]] = []
         self.removed: list[tuple[int, int]] = []
         self.added: list[tuple[int, int]] = []
+        self.switched: list[tuple[str, int]] = []
         self.erased: set[int] = set()
         self.units: list[Any] = []
         self.by_unit: dict[Any, int] = {}

@@ -122,6 +122,7 @@ class Run:
     amended: int = 0
     removed: tuple[tuple[int, int], ...] = ()
     added: tuple[tuple[int, int], ...] = ()
+    switched: tuple[tuple[str, int], ...] = ()
     noise: str = "simulation"
     outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
     window: int | None = None

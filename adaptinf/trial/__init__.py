@@ -4,8 +4,21 @@ from adaptinf.trial.access import Token
 from adaptinf.trial.custody.retention import Retention
 from adaptinf.trial.custody.trail import Trail
 from adaptinf.trial.live_trial import Trial, TrialStatus
+from adaptinf.trial.migration.migrations import Migration
+from adaptinf.trial.migration.standing_rows import Difference
 from adaptinf.trial.operator_actions import Act
 from adaptinf.trial.supplies.kit_codes import kit_codes
 from adaptinf.trial.trial_noise import NoiseAudit
 
-__all__ = ["Act", "NoiseAudit", "Retention", "Token", "Trail", "Trial", "TrialStatus", "kit_codes"]
+__all__ = [
+    "Act",
+    "Difference",
+    "Migration",
+    "NoiseAudit",
+    "Retention",
+    "Token",
+    "Trail",
+    "Trial",
+    "TrialStatus",
+    "kit_codes",
+]

@@ -131,7 +131,7 @@ class Access:
         expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
 
         def issued(replay: Replay) -> tuple[int, Entry]:
-            refuse("add_token", [replay.copied] if replay.copied else _site_problems(replay, role, site))
+            refuse("add_token", [replay.closed] if replay.closed else _site_problems(replay, role, site))
             number, whose = len(_issued(replay)) + 1, {} if by is None else {"by": by}
             whose |= {} if site is None else {"site": site}
             told = {"token": number, "role": role, "digest": digest_of(text), "expires": expires}
@@ -171,7 +171,7 @@ class Access:
         check("revoke_token", _responsible(by), token=(token, Count()))
 
         def revoked(replay: Replay) -> tuple[None, Entry | None]:
-            refuse("revoke_token", [replay.copied] if replay.copied else [])
+            refuse("revoke_token", [replay.closed] if replay.closed else [])
             known = _unrevoked(replay, token)
             said = {"kind": REVOKED, "token": int(token), **({} if by is None else {"by": by})}
             return None, said if known.revoked is None else None

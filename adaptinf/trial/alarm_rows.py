@@ -22,7 +22,7 @@ def standing_alarms(acts: Acts) -> dict[str, Entry]:
 
 def alarm_row(acts: Acts, alarm: str, raised: bool) -> Entry | None:
     """The entry that raises or clears an alarm; None if that is its state, or the file is a copy."""
-    if acts.copied or raised == (alarm in standing_alarms(acts)):
+    if acts.closed or raised == (alarm in standing_alarms(acts)):
         return None
     return {"kind": ALARM, "alarm": alarm, "raised": raised}
 
@@ -37,7 +37,7 @@ def told_until(acts: Acts, hook: str) -> int | None:
 def sent_row(acts: Acts, hook: str, notice: int) -> Entry | None:
     """The entry that a webhook was told of a row, and so of those before; None if it was, or for a copy."""
     known = told_until(acts, hook)
-    if acts.copied or (known is not None and known >= notice):
+    if acts.closed or (known is not None and known >= notice):
         return None
     return {"kind": SENT, "hook": hook, "notice": notice}
 

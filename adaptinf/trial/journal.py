@@ -265,13 +265,13 @@ class Journal:
     def nodes(self) -> list[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows of noise, in order."""
         if self.key is not None:
-            return [row for row in self._after(0, START) if row[1]["kind"] == NODE]
+            return [row for row in self.after(0, START) if row[1]["kind"] == NODE]
         of_noise = sa.literal_column(f"({self.store.node})").is_not(None)
         query = sa.select(_ROWS).where(of_noise).order_by(_ROWS.c.number)
         rows = self.ask("read", lambda: self.connection.execute(query).all())
         return [(number, decode(json.loads(text)), digest) for number, text, digest in rows]
 
-    def _after(self, known: int, before: str) -> Iterator[tuple[int, Entry, str]]:
+    def after(self, known: int, before: str) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of all rows after one whose digest is given, whether or not read."""
         for number, text, digest in self.stored(known):
             yield number, self._entry(number, text, before), digest
@@ -318,7 +318,7 @@ class Journal:
         number = self.ask("read", lambda: self.connection.execute(query).scalar())
         if number is None:
             return None
-        return [str(entry["kind"]) for _, entry, _ in self._after(number, digest)]
+        return [str(entry["kind"]) for _, entry, _ in self.after(number, digest)]
 
     def marked(self) -> bool:
         """Whether the database is a copy made by `content`."""

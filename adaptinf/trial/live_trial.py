@@ -25,6 +25,7 @@ from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.keys.key_holder import MISSING, KeyHolder
 from adaptinf.trial.keys.outside_key import outside_key
 from adaptinf.trial.keys.sent_heads import SentHeads
+from adaptinf.trial.migration.migrations import Migrating
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.supplies.supplied import BLINDED
@@ -66,6 +67,8 @@ class TrialStatus:
     unrepeatable : int
         Number of decisions that can no longer be recomputed, because they depend on a context that was
         erased.
+    version : str
+        The version of adaptinf that decides: another one accepts no requests, until `migrate`.
     rows : int
         Number of rows in the journal.
     head : str
@@ -96,11 +99,12 @@ class TrialStatus:
     copied: bool
     next_look: int | None
     unrepeatable: int
+    version: str
     rows: int
     head: str
 
 
-class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody):
+class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating):
     """A design in use for real participants, stored so that it survives crashes and retried requests.
 
     It is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Created by
@@ -311,16 +315,11 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody):
         outside: bytes | None = None,
         heads: SentHeads | None = None,
     ) -> Trial:
-        from adaptinf.trial.journal import Journal
-        from adaptinf.trial.keys.wrapping import data_key
-        from adaptinf.trial.requests import Requests
+        from adaptinf.trial.requests import opened
 
-        journal = Journal(place)
+        requests = opened("Trial.open", place, design, draw, outside, heads)
+        journal = requests.journal
         try:
-            if not journal.holds_trial():
-                raise FileError(str(place), "read", "it contains no trial")
-            journal.key = data_key(journal, "Trial.open", outside)
-            requests = Requests(journal, design, draw, heads)
             requests.read(lambda _: None)
             requests.tell_head()
             requests.keep()
@@ -454,6 +453,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody):
             copied=bool(self._requests.copied(replay)),
             next_look=replay.next_look,
             unrepeatable=replay.unrepeatable,
+            version=replay.decides["adaptinf"],
             rows=journal.rows,
             head=journal.head,
         )

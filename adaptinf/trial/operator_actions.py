@@ -27,11 +27,13 @@ from adaptinf.sessions.session_memory import (
     memory_of,
     refuse_key,
     remove_again,
+    switch,
 )
 from adaptinf.sessions.session_rounds import identity
 from adaptinf.sessions.steppers import Draw
 from adaptinf.texts import shown
 from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.migration.versions import DIFFERING, MIGRATED, VERSIONS
 from adaptinf.trial.snapshot_bytes import pack
 from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
@@ -41,7 +43,19 @@ LOOK, REKEYED, ALARM, SENT, RETENTION = "look", "rekey", "alarm", "sent", "reten
 ACTS = (
     RETENTION,
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
-    *("token", "revoke", LOOK, REKEYED, ALARM, SENT, "add_arm", "add_site", "add_kits", "retire_kit"),
+    *(
+        MIGRATED,
+        "token",
+        "revoke",
+        LOOK,
+        REKEYED,
+        ALARM,
+        SENT,
+        "add_arm",
+        "add_site",
+        "add_kits",
+        "retire_kit",
+    ),
 )
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
@@ -59,8 +73,9 @@ class Act:
         From the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
-        "moved", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site", "add_kits",
-        "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent" (a webhook was told).
+        "moved", "migrate", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site",
+        "add_kits", "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent" (a webhook
+        was told).
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -91,6 +106,10 @@ class Act:
         Name of the webhook.
     days : int or None
         For how long names are kept after the end of the trial.
+    version : str or None
+        The version of adaptinf that decides from this row on.
+    differing : int or None
+        Number of earlier rows that this version would have written differently, and that stand as written.
 
     Examples
     --------
@@ -122,11 +141,14 @@ class Act:
     raised: bool | None = None
     hook: str | None = None
     days: int | None = None
+    version: str | None = None
+    differing: int | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:
     """An action from its row."""
-    return Act(**{name: entry[name] for name in Act.__dataclass_fields__ if name in entry})
+    known = {"version": entry[VERSIONS]["adaptinf"]} if VERSIONS in entry else {}
+    return Act(**{name: entry[name] for name in Act.__dataclass_fields__ if name in entry}, **known)
 
 
 def act_problems(reason: Any, by: Any) -> list[str]:
@@ -149,8 +171,10 @@ class Acts:
 
     copied = ""
     """Why the file is a copy that must not be changed, `MARKED` or `ELSEWHERE`; empty if it is not one."""
+    foreign = ""
+    """Why the installed version accepts no requests: another one decides; empty if it decides itself."""
     here: Place | None = None
-    """Location of the file. Both are set by any caller that requests a change."""
+    """Location of the file. All three are set by any caller that requests a change."""
 
     def __init__(self, path: str, first: Entry, design: Design, mark: Mark, draw: Draw | None = None) -> None:
         self.path, self.declared, self.design, self._mark = path, first, design, mark
@@ -159,6 +183,7 @@ class Acts:
         self.session, self._coins = session_of(first, design, self.nodes)
         self.state, self.reason = OPEN, ""
         self.acts: list[Entry] = []
+        self.decides: dict[str, str] = first[VERSIONS]
         self._marks: dict[str, int] = {}
 
     @property
@@ -217,13 +242,13 @@ class Acts:
 
     def unblind(self, unit: Any, reason: Any, by: Any) -> tuple[Decision, Entry]:
         """The decision about a unit, with the entry that records who requested it."""
-        refuse("unblind", [*named("unit", unit), *act_problems(reason, by), *self._if_copied()])
+        refuse("unblind", [*named("unit", unit), *act_problems(reason, by), *self._if_closed()])
         decision = self._assigned("unblind", unit)
         return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
 
     def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
         """Pause, resume or finish; None if that is already the state."""
-        refuse(kind, [*act_problems(reason, "nobody" if by is None else by), *self._if_copied()])
+        refuse(kind, [*act_problems(reason, "nobody" if by is None else by), *self._if_closed()])
         if self.state == FINISHED and kind != "finish":
             raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
         if self.state == _STATES[kind]:
@@ -383,8 +408,13 @@ class Acts:
             raise ParameterError(subject, [f"unit {plain(unit)!r:.60} was not assigned"])
         return decision
 
-    def _if_copied(self) -> list[str]:
-        return [self.copied] if self.copied else []
+    @property
+    def closed(self) -> str:
+        """Why no requests are accepted: the file is a copy, or another version decides; empty if neither."""
+        return self.copied or self.foreign
+
+    def _if_closed(self) -> list[str]:
+        return [self.closed] if self.closed else []
 
     def _refuse_erased(self, subject: str, decision_id: Any = None, **names: Any) -> None:
         """Refuse a unit, a key or a decision that belongs to an erased participant."""
@@ -410,6 +440,7 @@ class Acts:
         if entry["kind"] in ACTS:
             self.acts.append({"row": number, **entry})
             self._noted_erasure(entry)
+            self._noted_version(entry)
 
     def _noted_erasure(self, entry: Entry) -> None:
         if entry["kind"] != "erase":
@@ -419,6 +450,12 @@ class Acts:
             if act["kind"] in ("amend", "unblind") and act["decision"] == entry["decision"]:
                 act.pop("reason", None)
                 act.pop("key", None)
+
+    def _noted_version(self, entry: Entry) -> None:
+        if entry["kind"] == MIGRATED:
+            self.decides = entry[VERSIONS]
+            if entry[DIFFERING]:
+                switch(self.session, self.decides["adaptinf"], entry["rounds"])
 
     def stand(self, standing: dict[str, Any]) -> None:
         """Restore the state at the time of a snapshot."""
@@ -431,14 +468,18 @@ class Acts:
                 self._noted_erasure(act)
             elif act["kind"] in TAKEN:
                 self._take(act)
+            self._noted_version(act)
         self.place = standing[PLACE]
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
         """Whether a key is new; refused if the trial accepts no new requests of this kind."""
         refuse(subject, named("key", key))
         fresh = not has_key(self.session, plain(key))
-        if fresh and subject != "erase":
-            refuse(subject, self._if_copied())
+        if fresh:
+            # Copies can still be purged of a participant; another version would write another memory.
+            refuse(
+                subject, [self.foreign] if self.foreign else self._if_closed() if subject != "erase" else []
+            )
         if fresh and self.state in refused:
             raise ParameterError(subject, [f"the trial is {self.state}: {self.reason:.200}"])
         return fresh

@@ -80,7 +80,7 @@ class PlannedLooks(Acts):
     def take(self) -> Iterator[tuple[Any, Entry | None]]:
         """The looks that are due, in order, each with its row; or the last one again, without a row."""
         plan = self._needed()
-        refuse("look", self._if_copied())
+        refuse("look", self._if_closed())
         due = self._due()
         if not due:
             yield self._latest(plan), None

@@ -29,6 +29,7 @@ from adaptinf.sessions.session_memory import (
     recall,
     record_blank,
     restore,
+    stand,
     unit_alike,
 )
 from adaptinf.sessions.session_rounds import Marks
@@ -37,6 +38,9 @@ from adaptinf.trial.access import ISSUED, REVOKED, token_again
 from adaptinf.trial.alarm_rows import alarm_again
 from adaptinf.trial.custody.retention import declared
 from adaptinf.trial.journal_rows import GONE, Entry
+from adaptinf.trial.migration.standing_rows import Difference, difference_of
+from adaptinf.trial.migration.switches import migrated_again
+from adaptinf.trial.migration.versions import MIGRATED, changes
 from adaptinf.trial.operator_actions import (
     ALARM,
     FINISHED,
@@ -66,6 +70,13 @@ class Replay(Supplied):
 
     unread: frozenset[int] = frozenset()
     """Decisions with unreadable fields that no row has so far declared erased."""
+    stopped = 0
+    """In a rehearsal: number of a row that differs and cannot stand as written, after which it ends."""
+    differences: list[Difference] | None = None
+    """In a rehearsal: rows that the installed version would write differently."""
+
+    switched: Callable[[], int] = staticmethod(int)
+    """Number of a row before which all rows stand as written; 0 if there is none."""
 
     def assign(
         self, unit: Any, context: Any, key: Any, site: Any = None, new: bool = False
@@ -174,24 +185,65 @@ class Replay(Supplied):
         if entry["kind"] == PLACE:
             self.place = entry[PLACE]
             return
+        if self.stopped:
+            return
         said = {name: value for name, value in entry.items() if name not in ("time", GONE)}
-        self.copied = ""
+        self.copied = self.foreign = ""
+        again = self._recomputed(said, GONE in entry)
+        if again != said and not self._stands(number, said, again):
+            if self.differences is None:
+                raise JournalError(path, self._told(number, again))
+            self.stopped = number
+            return
+        self.noted(number, {name: value for name, value in entry.items() if name != GONE})
+
+    def _recomputed(self, said: Entry, gone: bool) -> Entry | None:
+        """The entry of a row, recomputed with the noise in the rows before it; None if that is impossible."""
         try:
             with self.nodes.following():
                 blind = self.session.blind
-                again = self._again_blank(said) if GONE in entry else self._again(said)
+                again = self._again_blank(said) if gone else self._again(said)
                 if blind or self.session.blind:
                     self.nodes.leave()
+        except JournalError:  # A row of noise differs.
+            if self.differences is None:
+                raise
+            return None
         except (ParameterError, KeyError, TypeError, ValueError, IndexError):
-            again = None  # The error is discarded, because its text would quote the row.
+            return None  # The error is discarded, because its text would quote the row.
+        return again
+
+    def _told(self, number: int, again: Entry | None) -> str:
+        """Why a row is refused."""
+        since = ", ".join(changes(self.decides))
+        hint = (
+            f" (changed since: {since}; Trial.migrate with rehearse=True compares all rows)" if since else ""
+        )
         if again is None:
-            raise JournalError(
-                path, f"row {number} cannot be replayed: it is inconsistent with the rows before it"
-            )
-        if again != said:
-            told = "is not what its design decides given the rows before it, in this version of adaptinf"
-            raise JournalError(path, f"row {number} {told}")
-        self.noted(number, {name: value for name, value in entry.items() if name != GONE})
+            problem = "cannot be replayed: it is inconsistent with the rows before it"
+        else:
+            problem = "is not what its design decides given the rows before it, in this version of adaptinf"
+        return f"row {number} {problem}{hint}"
+
+    def _stands(self, number: int, said: Entry, again: Entry | None) -> bool:
+        """Let a decision stand as written, if it may."""
+        difference = difference_of(number, said, again)
+        if number >= self.switched():
+            if self.differences is None:
+                return False
+            self.differences.append(difference)
+        return again is not None and difference.may_stand and self._adopted(said, again) == said
+
+    def _adopted(self, said: Entry, again: Entry) -> Entry | None:
+        """The entry of a decision after it was taken as written; the design continues from it."""
+        step = said["round"] - 1
+        try:
+            stand(self.session, step, said["arm"], said["status"], said["propensities"])
+            self.supply.cut(step)
+            self.supplied(said.get("site"))
+        except (ParameterError, KeyError, TypeError, ValueError, IndexError):
+            return None
+        return {**again, **self._decided(step + 1)}
 
     def _again(self, said: Entry) -> Entry | None:
         """The entry of a row, recomputed."""
@@ -207,6 +259,8 @@ class Replay(Supplied):
             KITS: lambda: self.add_kits(said["site"], dict(said["codes"]), said["key"], said["by"]),
             RETIRED: lambda: self.retire_kit(said["kit"], said["key"], said["reason"], said["by"]),
         }
+        if said["kind"] == MIGRATED:
+            return migrated_again(said, self.session.rounds)
         if said["kind"] == LOOK:
             return self.looked_again(said)
         if said["kind"] == "unblind":

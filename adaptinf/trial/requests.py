@@ -14,9 +14,13 @@ from adaptinf.errors import AdaptinfWarning, FileError, JournalError, ParameterE
 from adaptinf.sessions.session_memory import erased_steps
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
+from adaptinf.trial.databases.addresses import Address
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_rows import Entry, Rows
 from adaptinf.trial.keys.sent_heads import SentHeads
+from adaptinf.trial.keys.wrapping import data_key
+from adaptinf.trial.migration.standing_rows import Difference
+from adaptinf.trial.migration.versions import DIFFERING, MIGRATED, other_version
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing, Snapshots
@@ -45,6 +49,8 @@ class Requests:
         self._snapshots = Snapshots(journal, self.sealing)
         self._kept, self._stale, self._copied = 0, False, "not known yet"
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
+        self._switch = self._searched = 0
+        self.differences: list[Difference] | None = None
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
         """Information from the current rows."""
@@ -104,6 +110,7 @@ class Requests:
             try:
                 replay = self._caught_up()
                 replay.copied, replay.here = self._still_copied(replay), self.journal.place
+                replay.foreign = self._foreign(replay)
                 begun = replay.begun() if several else None
                 for answer, entry in acts(replay):
                     answers.append(answer)
@@ -141,6 +148,10 @@ class Requests:
         """Why the file is a copy; empty if it is not, which cannot change and is checked once."""
         self._copied = self._copied and self.copied(replay)
         return self._copied
+
+    def _foreign(self, replay: Replay) -> str:
+        """Why the installed version accepts no requests; empty if it decides, or is about to."""
+        return "" if self.differences is not None else other_version(replay.decides["adaptinf"])
 
     def copied(self, replay: Replay) -> str:
         """Why the file is a copy; empty if it is not one."""
@@ -184,7 +195,8 @@ class Requests:
             return
         try:
             self.journal.begin()
-            if not self._still_copied(replay):  # A copy of a trial's file must not be changed.
+            # A copy of a trial's file must not be changed, and another version could not use the snapshot.
+            if not self._still_copied(replay) and not self._foreign(replay):
                 self._kept = self._written(replay)
                 self.journal.commit()
         except self.journal.failures:
@@ -235,6 +247,8 @@ class Requests:
         self.sealing.let_go()
         if self._replay is None:
             raise FileError(path, "read", "it contains no trial")
+        if self._replay.stopped:
+            return self._replay
         if self._replay.unread or self._replay.session.blind:
             problem = (
                 f"the secret of decision {min(self._replay.unread, default=0)} has disappeared without a row"
@@ -245,7 +259,19 @@ class Requests:
         return self._replay
 
     def _begun(self, path: str, first: Entry) -> Replay:
-        return Replay(path, first, design_of(path, first, self._design), self.sealing.mark, self._draw)
+        replay = Replay(path, first, design_of(path, first, self._design), self.sealing.mark, self._draw)
+        replay.switched, replay.differences = self._switched, self.differences
+        return replay
+
+    def _switched(self) -> int:
+        """Number of a row after the one being read before which all rows stand as written; 0 if none."""
+        journal = self.journal
+        if journal.rows >= self._searched:
+            for number, entry, _ in journal.after(journal.rows, journal.head):
+                self._searched = number
+                if entry["kind"] == MIGRATED and entry[DIFFERING]:
+                    self._switch = number
+        return self._switch
 
     def _check_secrets(self, path: str, replay: Replay) -> None:
         """Each participant has a secret, unless erased."""
@@ -283,6 +309,7 @@ class Requests:
 
     def _forget(self) -> None:
         self._replay, self._copied = None, "not known yet"
+        self._switch = self._searched = 0
         self.sealing.forget()
         self.journal.rewind()
 
@@ -303,6 +330,26 @@ class Requests:
                 self._replay = None
                 if self._heads is not None:
                     self._heads.close()
+
+
+def opened(
+    subject: str,
+    place: Address,
+    design: Design | None,
+    draw: Draw | None = None,
+    outside: bytes | None = None,
+    heads: SentHeads | None = None,
+) -> Requests:
+    """The journal of an existing trial, of which nothing has been read yet."""
+    journal = Journal(place)
+    try:
+        if not journal.holds_trial():
+            raise FileError(str(place), "read", "it contains no trial")
+        journal.key = data_key(journal, subject, outside)
+    except BaseException:
+        journal.close()
+        raise
+    return Requests(journal, design, draw, heads)
 
 
 def now() -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import platform
 import secrets
 from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
 
 from adaptinf.designs import Design
@@ -25,8 +23,8 @@ from adaptinf.sessions.participants import plain
 from adaptinf.sessions.steppers import Draw
 from adaptinf.texts import shown
 from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.migration.versions import VERSIONS, installed
 from adaptinf.trial.trial_noise import private_terms
-from adaptinf.version import __version__
 
 _HALF = 2**128
 
@@ -121,12 +119,7 @@ def declared_entry(
         "reward_range": [float(low), float(high)],
         "seed": seed.hex(),
         **exact,
-        "versions": {
-            "adaptinf": __version__,
-            "numpy": np.__version__,
-            "numba": numba.__version__,
-            "python": platform.python_version(),
-        },
+        VERSIONS: installed(),
     }
 
 

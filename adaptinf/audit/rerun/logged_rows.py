@@ -24,7 +24,7 @@ from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.inference.results.log_facts import StoppingFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import FIXED, Stopping
-from adaptinf.log.traits import ADDED, AMENDED, LEFT_OUT, PLANNED, REMOVED
+from adaptinf.log.traits import ADDED, AMENDED, LEFT_OUT, PLANNED, REMOVED, SWITCHED
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import GIVEN, IN_ORDER, TABLEAU, EnvironmentTables
 from adaptinf.texts import absent
@@ -174,6 +174,11 @@ def late_problems(log: AdaptiveLog) -> list[str]:
             problems.append(
                 f"arms were {done} by hand ({arms}), and {told.name} would not do so when it is run again"
             )
+    if told is not None and (changed := told.parameters.get(SWITCHED)):
+        versions = ", ".join(f"{version} after round {before:,}" for version, before in changed)
+        problems.append(
+            f"other versions of adaptinf decided in parts of the trial ({versions}), and a re-run uses one"
+        )
     if told is not None and adapts and (left_out := told.parameters.get(LEFT_OUT)):
         problems.append(
             f"{left_out:,} rounds of participants who were erased are omitted, but {told.name} used them"

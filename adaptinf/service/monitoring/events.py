@@ -8,7 +8,7 @@ from typing import Any
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log.stated_plans import GOES_ON
 from adaptinf.service.monitoring.alarms import BY_ARM, NAMES
-from adaptinf.service.problems import refused
+from adaptinf.service.problems import closed_code, refused
 from adaptinf.service.requested import Act
 from adaptinf.trial import Trial
 from adaptinf.trial.access import events_of
@@ -25,7 +25,7 @@ _SEES_ARMS = (STATISTICIAN, "unblinder")
 _ALARM = ("alarm", "raised")
 _TOKENS = {"token": ("token", "role", "by"), "revoke": ("token", "by")}
 _SUPPLIES = {"add_site": ("site", "by"), "add_kits": ("site", "by"), "retire_kit": ("kit", "by")}
-_STATED = dict.fromkeys(("pause", "resume", "restore", "moved", "rekey"), ("reason", "by"))
+_STATED = dict.fromkeys(("pause", "resume", "restore", "moved", "rekey", "migrate"), ("reason", "by"))
 _DETAILS: dict[str, dict[str, tuple[str, ...]]] = {
     MONITOR: {ALARM: _ALARM},
     "operator": {
@@ -139,7 +139,7 @@ def look_taken(role: str) -> Act:
         try:
             _, first = next(taken)
         except ParameterError:
-            raise refused("copy" if replay.copied else "outcomes-pending") from None
+            raise refused(closed_code(replay) or "outcomes-pending") from None
         except InvalidForLog:
             raise refused("look-impossible") from None
         answer: Entry = {}

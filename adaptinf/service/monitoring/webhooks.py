@@ -79,7 +79,7 @@ class Hook:
     def _next(self, replay: Replay) -> tuple[Message | None, None]:
         """The first message that was not sent."""
         known = told_until(replay, self._settings.name)
-        if replay.copied or known is None:
+        if replay.closed or known is None:
             return None, None
         for act in replay.acts:
             if act["row"] > known and (told := self._told(act)):

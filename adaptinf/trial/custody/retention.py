@@ -85,7 +85,7 @@ def declared(acts: Acts, days: Any, reason: Any, by: Any) -> Entry:
     """The entry that declares a period."""
     whole = isinstance(days, (int, np.integer)) and not isinstance(days, bool) and 0 <= days <= _MOST
     problems = [] if whole else [f"days must be a whole number from 0 to {_MOST:,}, got {shown(days)}"]
-    refuse("set_retention", [*problems, *act_problems(reason, by), *([acts.copied] if acts.copied else [])])
+    refuse("set_retention", [*problems, *act_problems(reason, by), *([acts.closed] if acts.closed else [])])
     return {"kind": RETENTION, "days": int(days), "reason": reason, "by": by}
 
 

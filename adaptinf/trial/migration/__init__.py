@@ -1,0 +1,1 @@
+"""Which version of adaptinf decides in a trial, and the change to another."""

@@ -1,0 +1,48 @@
+"""Versions that decide in a trial: the installed ones, and the last that its journal names."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+
+import numba
+import numpy as np
+
+from adaptinf.compilation import package_hash
+from adaptinf.version import __version__
+
+MIGRATED = "migrate"
+"""Kind of a row from which on another version decides."""
+VERSIONS, DIFFERING = "versions", "differing"
+"""Fields of such a row: the versions that decide from then on, and how many earlier rows they would write
+differently. If there are any, all rows before this one stand as written. The first row has versions, too."""
+
+
+def installed() -> dict[str, str]:
+    """The versions of what decides here; `code` is a hash of adaptinf's files."""
+    return {
+        "adaptinf": __version__,
+        "code": package_hash(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def other_version(decides: str) -> str:
+    """Why this version accepts no requests of a trial; empty if it decides there itself."""
+    if decides == __version__:
+        return ""
+    return (
+        f"adaptinf {decides} decides in this trial, and {__version__} is installed: use the former, or "
+        "rehearse the change with Trial.migrate(path, rehearse=True) or adaptinf trial migrate --rehearse"
+    )
+
+
+def changes(before: Mapping[str, str]) -> tuple[str, ...]:
+    """What is installed in another version than before, in words."""
+    here = installed()
+    known = [name for name in here if name in before and before[name] != here[name] and name != "code"]
+    found = [f"{name} {before[name]} to {here[name]}" for name in known]
+    other_code = "code" in before and before["code"] != here["code"]
+    return tuple(found or (["adaptinf's code, with the same version"] if other_code else []))
