@@ -169,6 +169,8 @@ class Requests:
         if replay.place is None:  # Files in the previous format do not record their location.
             replay.place = self.journal.place
             before.append({"kind": PLACE, "time": now(), PLACE: replay.place})
+        if self.journal.key is not None:  # An arm that joins here must not show in the length of a row.
+            self.journal.key.allow(replay.session.arms)
         for row in (*before, whole):
             self.journal.append(self.sealing.sealed(self.journal.next, row))
         self._destroy(entry)
@@ -247,6 +249,8 @@ class Requests:
         self.sealing.let_go()
         if self._replay is None:
             raise FileError(path, "read", "it contains no trial")
+        if self.journal.key is not None:
+            self.journal.key.allow(self._replay.session.arms)
         if self._replay.stopped:
             return self._replay
         if self._replay.unread or self._replay.session.blind:

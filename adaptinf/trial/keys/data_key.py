@@ -12,6 +12,7 @@ import base64
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from adaptinf.log.storage.stored import encode
@@ -58,15 +59,22 @@ class Cipher:
 class DataKey(Cipher):
     """The cipher of a trial's rows and secrets. Rows have the length of a class, which no arm can change."""
 
-    _rest, _shortest = _REST, 4 * _CLASS
+    _rest, _shortest, _context, _arms = _REST, 4 * _CLASS, 0, 0
 
     def declare(self, first: Entry) -> None:
         """Let lengths allow for the labels and numbers that a trial's first entry declares."""
-        arms, features = (list(map(_length, first[name] or ())) for name in ("arms", "features"))
-        per_arm = len(arms) if first["per_arm"] else 1
-        context = max(features, default=0) + _NUMBER * (first["dimension"] or 0) * per_arm
-        self._rest = _REST + _NUMBER * len(arms) + max(arms)
-        whole = self._rest + _NAMES + context * 4 // 3
+        features = list(map(_length, first["features"] or ()))
+        per_arm = len(first["arms"]) if first["per_arm"] else 1
+        self._context = max(features, default=0) + _NUMBER * (first["dimension"] or 0) * per_arm
+        self.allow(first["arms"])
+
+    def allow(self, arms: Sequence[Any]) -> None:
+        """Let lengths allow for all arms of a trial, some of which may have joined it."""
+        if len(arms) == self._arms:
+            return
+        self._arms = len(arms)
+        self._rest = _REST + _NUMBER * len(arms) + max(map(_length, arms))
+        whole = self._rest + _NAMES + self._context * 4 // 3
         self._shortest = whole + -whole % _CLASS
 
     def row(self, number: int, before: str, entry: Entry) -> str:

@@ -24,7 +24,7 @@ from key_attack import (
 )
 from postgres_server import Database
 
-from adaptinf.designs import Design, Mixture, PrivateUCB, Thompson
+from adaptinf.designs import Design, Mixture, PrivateUCB, Thompson, Uniform
 from adaptinf.trial import Trial, requests
 from adaptinf.trial.keys import data_key
 
@@ -129,6 +129,35 @@ def test_the_attack_sees_rows_that_are_not_padded(
     trial.close()
     assert found["journal.entry", 0, "arm"] == 0.001
     assert found["journal.entry", 1, "digits"] == 0.001
+
+
+def test_an_arm_that_joins_does_not_show_in_lengths(
+    path: Path, key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in this process, not after opening from the snapshot, and not in another that was open before."""
+    with Trial.create(path, Uniform(), ["a", "b"], horizon=200, key_file=key) as trial:
+        first = trial.assign("p", key="p")
+        with Trial.open(path, key_file=key) as other:
+            trial.add_arm("c" * 700, key="c", reason="amendment 2", by="the sponsor")
+            _told_alike(path, trial, first.id)
+            _told_alike(path, other, trial.status().rounds)
+        monkeypatch.setattr(requests, "EVERY", 3)
+        _told_alike(path, trial, trial.status().rounds)
+        assert trial._requests._kept
+    with Trial.open(path, key_file=key) as trial:
+        _told_alike(path, trial, trial.status().rounds)
+        assert trial.verify().arms[-1] == "c" * 700
+
+
+def _told_alike(path: Path, trial: Trial, last: int) -> None:
+    """Rows of further participants have one length, whatever their arm."""
+    before, arms = trial.status().rows, set()
+    while len(arms) < 3:
+        last += 1
+        arms.add(trial.assign(f"p{last}", key=f"a{last}").arm)
+        trial.record(last, 1.0, key=f"r{last}")
+    sizes = lengths(path)["journal.entry"]
+    assert len({size for row, size in sizes.items() if row > before}) == 1
 
 
 @on_a_server
