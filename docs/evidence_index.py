@@ -327,6 +327,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "at most {0} s",
             "{1} s",
         ),
+        "added_arms": (
+            "Contrasts with an arm that joined a running trial are right, over all logs",
+            r"\| AIPW, equal weights \| (-?[\d.]+ \([\d.]+\)) \|.*?propensities, is \*\*([\d.]+)\*\*",
+            "bias of AIPW with equal weights {0}; arms against their propensities: standard score {1}",
+            "0; below 4",
+        ),
         "trial_keys": (
             "A stolen trial with a key outside its file reveals nothing to an attack that knows the code",
             (r"names, read \| (\d+ of \d+) \| (\d+ of \d+).*?lengths of rows \| (\d+) \| (\d+)"),
