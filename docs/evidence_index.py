@@ -327,6 +327,18 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "at most {0} s",
             "{1} s",
         ),
+        "trial_processes": (
+            "A trial that many processes use at once loses nothing, and each of them recomputes all rows",
+            (
+                r"requests stored twice: \*\*(\d+)\*\*.*?SQLite \| 32 \| 0 \| 0 \| ([\d.]+) \| ([\d.]+).*?"
+                r"PostgreSQL \| 32 \| 0 \| 0 \| ([\d.]+) \| ([\d.]+)"
+            ),
+            (
+                "{0} lost, changed or twice; with 32 processes, a request costs {1} ms of processor on SQLite "
+                "({2} times that of one process), {3} on PostgreSQL ({4} times)"
+            ),
+            "none lost",
+        ),
         "added_arms": (
             "Contrasts with an arm that joined a running trial are right, over all logs",
             r"\| AIPW, equal weights \| (-?[\d.]+ \([\d.]+\)) \|.*?propensities, is \*\*([\d.]+)\*\*",

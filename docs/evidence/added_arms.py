@@ -114,9 +114,9 @@ def page(count: int, command: str) -> str:
 Command: `{command}`.
 Seed: {SEED}. Date: {evidence.stamp()}.
 
-{count:,} trials of {ROUNDS} participants under epsilon-greedy with exploration {EXPLORATION}; arm c (mean .7)
-joins arms a (.3) and b (.5) after round {JOINS} by `add_arm`. Parameter: c - a, {TRUTH:.1f}. Monte-Carlo errors are
-in parentheses.
+{count:,} trials of {ROUNDS} participants under epsilon-greedy with exploration {EXPLORATION}; arm c (mean
+.7) joins arms a (.3) and b (.5) after round {JOINS} by `add_arm`. Parameter: c - a, {TRUTH:.1f}. Monte-Carlo
+errors are in parentheses.
 
 | estimator | bias, by the oracle | intervals | error where one is given | error elsewhere | coverage |
 | --- | ---: | ---: | ---: | ---: | ---: |
@@ -131,10 +131,11 @@ arms' counts, less their propensities, is **{drawn_as_logged(logs):.1f}**.
   outcomes: if the first outcomes of an arm are good, a greedy design assigns it more often, and its later
   rounds have greater weights. The estimate is a ratio of weighted sums, whose bias is of order 1/T. An arm
   that was there from the beginning has the same bias.
-- **Selection**: no interval is given if an arm has hardly any successes or failures among the rounds that both
-  arms had. In the logs without one, arm a had {np.median(few) if few else math.nan:.0f} successes (median), so c - a
-  was too large. The others therefore have a negative mean error, although the estimator has no bias over all
-  logs. A simulation that leaves out logs without an interval, as its coverage must, shows this as a bias.
+- **Selection**: no interval is given if an arm has hardly any successes or failures among the rounds that
+  both arms had. In the logs without one, arm a had {np.median(few) if few else math.nan:.0f} successes
+  (median), so c - a was too large. The others therefore have a negative mean error, although the estimator
+  has almost no bias over all logs. A simulation that leaves out logs without an interval, as its coverage
+  must, shows this as a bias.
 """
 
 
