@@ -33,7 +33,7 @@ _PASSED = (
 
 
 def follows_any_choices(session: Session, design: Any) -> bool:
-    """Whether the next choice depends on earlier ones only through arms and outcomes, whoever chose."""
+    """Whether the next choice depends on earlier ones only through the arms and outcomes themselves."""
     return bool(design.growing and session._window is None and session._own_coins)
 
 

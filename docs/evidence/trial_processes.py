@@ -97,8 +97,8 @@ def page(folder: Path, processes: tuple[int, ...], pairs: int, command: str) -> 
 Command: `{command}`. Seed: none, coins of trials are fresh. Date: {evidence.stamp()}.
 
 {pairs:,} participants of a trial of {NAME} are assigned and their outcomes recorded, by so many
-processes at once, each with its own `open`. A request is an assignment or an outcome. Processor time is that of all
-processes, without the database server's. Answers lost or changed, or requests stored twice: **{faults}**.
+processes at once, each with its own `open`. A request is an assignment or an outcome. Processor time is
+that of all processes, without the database server's. Answers lost or changed, or requests stored twice: **{faults}**.
 
 | database | processes | lost or changed | twice | ms of processor a request | ratio | requests a second |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
