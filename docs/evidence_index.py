@@ -330,12 +330,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "trial_processes": (
             "A trial that many processes use at once loses nothing, and each of them recomputes all rows",
             (
-                r"requests stored twice: \*\*(\d+)\*\*.*?SQLite \| 32 \| 0 \| 0 \| ([\d.]+) \| ([\d.]+)"
+                r"requests stored twice:\s\*\*(\d+)\*\*.*?SQLite \| 32 \| 0 \| 0 \| ([\d.]+) \| ([\d.]+)"
                 r".*?PostgreSQL \| 32 \| 0 \| 0 \| ([\d.]+) \| ([\d.]+)"
             ),
             (
-                "{0} lost, changed or twice; with 32 processes, a request costs {1} ms of processor on SQLite "
-                "({2} times that of one process), {3} on PostgreSQL ({4} times)"
+                "{0} lost, changed or twice; with 32 processes, a request costs {1} ms of processor on "
+                "SQLite ({2} times that of one process), {3} on PostgreSQL ({4} times)"
             ),
             "none lost",
         ),

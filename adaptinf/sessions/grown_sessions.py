@@ -42,9 +42,14 @@ def refuse_growth(session: Session, design: Any) -> None:
     name, problems = type(design).__name__, []
     if not session.rounds:
         problems.append("no one has been assigned yet: begin with the arm")
-    if not design.growing:
+    if session._window is not None:
+        problems.append(
+            f"{name} is private, and no guarantee covers the choice of when an arm joins, which may depend "
+            f"on outcomes: {INSTEAD}"
+        )
+    elif not design.growing:
         problems.append(f"{name} plans with the arms with which it began: {INSTEAD}")
-    elif session._window is not None or not session._own_coins:
+    elif not session._own_coins:
         problems.append(
             f"{name} makes no random draws of its own, whose probabilities a log needs: {INSTEAD}"
         )

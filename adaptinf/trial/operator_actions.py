@@ -14,7 +14,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log.traits import PLAN
 from adaptinf.parameters import refuse
 from adaptinf.sessions import Decision, Outcome, Session
-from adaptinf.sessions.grown_sessions import grown, refuse_growth
+from adaptinf.sessions.grown_sessions import INSTEAD, grown, refuse_growth
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
     answered,
@@ -324,9 +324,8 @@ class Acts:
                 refuse_key(session, "add_arm", plain(key))
             return session.arms[: code + 1], None
         self._refuse_erased("add_arm", key=key)
-        refuse(
-            "add_arm", ["the trial has a plan, which compares its own arms"] if PLAN in self.declared else []
-        )
+        planned = [f"the trial has a plan, which compares its own arms: {INSTEAD}"]
+        refuse("add_arm", planned if PLAN in self.declared else [])
         refuse_growth(session, self.design)
         rounds = session.rounds
         self.widen(said["arm"])

@@ -23,6 +23,7 @@ from adaptinf.designs import (
     LinUCB,
     Mixture,
     PermutedBlocks,
+    PrivateSuccessiveElimination,
     PrivateUCB,
     Thompson,
     TopTwoThompson,
@@ -191,7 +192,16 @@ REFUSED: list[tuple[Design, dict[str, Any], str]] = [
     (Mixture(LinUCB()), {"dimension": 1}, "Mixture plans with the arms"),
     (Uniform(), {"dimension": 1}, "participants have context vectors"),
     (UCB(), {}, "UCB makes no random draws of its own"),
-    (Mixture(PrivateUCB(epsilon=1.0)), {"outcome_window": 1}, "Mixture plans with the arms"),
+    (
+        Mixture(PrivateUCB(epsilon=1.0)),
+        {"outcome_window": 1},
+        "Mixture is private, and no guarantee covers the choice of when an arm joins",
+    ),
+    (
+        PrivateSuccessiveElimination(epsilon=1.0),
+        {"outcome_window": 1},
+        "PrivateSuccessiveElimination is private, and no guarantee covers the choice",
+    ),
     (FunctionDesign(lambda state, context, rng: [0.4, 0.6]), {}, "FunctionDesign plans with the arms"),
 ]
 
@@ -199,7 +209,7 @@ REFUSED: list[tuple[Design, dict[str, Any], str]] = [
 @pytest.mark.filterwarnings("ignore:.*makes no random draws:adaptinf.errors.AdaptinfWarning")
 @pytest.mark.parametrize(("design", "options", "problem"), REFUSED)
 def test_designs_that_cannot_take_an_arm(path: Path, design: Design, options: Any, problem: str) -> None:
-    with Trial.create(path, design, ["a", "b"], horizon=9, **options) as trial:
+    with Trial.create(path, design, ["a", "b"], horizon=3_000, **options) as trial:
         trial.assign(1, [0.5] if "dimension" in options else None, key="k")
         rows = trial.status().rows
         with pytest.raises(ai.errors.ParameterError) as caught:
@@ -223,7 +233,26 @@ def test_a_plan_has_its_arms(path: Path) -> None:
     plan = ai.Plan(Uniform(), arms=["a", "b"], treatment="b", control="a", looks=[10, 20])
     with Trial.create(path, plan) as trial:
         trial.assign(1, key="k")
-        assert "has a plan" in refused(trial.add_arm, "c", key="c", **WHY)
+        before = trial.status()
+        assert refused(trial.add_arm, "c", key="c", **WHY) == (
+            "the trial has a plan, which compares its own arms: finish, and begin again with the arm"
+        )
+        assert trial.status() == before
+
+
+def test_a_private_trial_keeps_its_guarantee_after_a_refusal(path: Path) -> None:
+    design = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
+    with Trial.create(path, design, ["a", "b"], horizon=4, outcome_window=0) as trial:
+        for number in range(4):
+            if number == 2:
+                assert "is private" in refused(trial.add_arm, "c", key="c", **WHY)
+            made = trial.assign(number, key=f"a{number}")
+            trial.record(made.id, 1.0, key=f"r{number}")
+        guarantee = trial.log().guarantee
+        assert guarantee is not None
+        assert guarantee.epsilon == 1.0
+        assert trial.arms == ("a", "b")
+        trial.verify()
 
 
 def test_a_new_arm_needs_kits(path: Path) -> None:
