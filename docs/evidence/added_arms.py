@@ -127,10 +127,9 @@ with the logged propensities; here its mean error is {mean(exact)}. The largest 
 arms' counts, less their propensities, is **{drawn_as_logged(logs):.1f}**.
 
 - **The trial**: arms are drawn with the logged propensities, and AIPW with equal weights has no bias.
-- **Weights**: the default has a bias of a few hundredths of its standard error. Its weights depend on earlier
-  outcomes: if the first outcomes of an arm are good, a greedy design assigns it more often, and its later
-  rounds have greater weights. The estimate is a ratio of weighted sums, whose bias is of order 1/T. An arm
-  that was there from the beginning has the same bias.
+- **Weights**: the default has a bias of a hundredth or two of its standard error. Its weights depend on
+  earlier outcomes: if the first outcomes of an arm are good, a greedy design assigns it more often, and its
+  later rounds have greater weights. The estimate is a ratio of weighted sums, whose bias is of order 1/T.
 - **Selection**: no interval is given if an arm has hardly any successes or failures among the rounds that
   both arms had. In the logs without one, arm a had {np.median(few) if few else math.nan:.0f} successes
   (median), so c - a was too large. The others therefore have a negative mean error, although the estimator
