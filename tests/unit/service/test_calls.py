@@ -15,6 +15,7 @@ from served import Served, serving, trial_at
 import adaptinf as ai
 from adaptinf.service import gate, writer
 from adaptinf.service.problems import PROBLEMS
+from adaptinf.trial.migration import versions
 
 
 def code(response: Response, status: int) -> Any:
@@ -229,6 +230,23 @@ def test_a_copy_is_read_and_nothing_else(path: Path, tmp_path: Path) -> None:
         response = client.post("/v1/state", json=body, headers=served.headers("operator"))
         assert code(response, 409) == "copy"
     copy.close()
+
+
+def test_a_trial_in_which_another_version_decides_is_read_and_nothing_else(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.assign({"unit": "p1"}, "k1")
+    place = served.trial._requests.journal.path
+    monkeypatch.setattr(versions, "__version__", "0.2.0")
+    ai.Trial.migrate(place, reason="version 0.2", by="the office")
+    monkeypatch.setattr(versions, "__version__", ai.__version__)
+    assert served.get("/v1/status").json()["version"] == "0.2.0"
+    assert served.assign({"unit": "p1"}, "k1").json()["id"] == 1  # an answer that was given stands
+    assert code(served.assign({"unit": "p2"}, "k2"), 409) == "other-version"
+    assert code(served.record({"decision": 1, "reward": 1.0}, "r"), 409) == "other-version"
+    found = served.get("/v1/events", "operator").json()["events"][-1]
+    assert (found["kind"], found["reason"], found["by"]) == ("migrate", "version 0.2", "the office")
+    assert "reason" not in served.get("/v1/events", "monitor").json()["events"][-1]
 
 
 def test_counts_by_arm_add_up(served: Served) -> None:
