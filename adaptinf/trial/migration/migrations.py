@@ -37,7 +37,7 @@ class Migration:
     before, after : str
         Version of adaptinf that has decided so far, and the installed one.
     changes : tuple of str
-        What is installed in another version than before, in words: adaptinf, NumPy, Numba or Python.
+        What is installed in another version than before, in words: adaptinf, NumPy, Numba, Python, OpenDP.
     rows : int
         Number of rows that were recomputed.
     decisions : int

@@ -19,5 +19,7 @@ def migrated(rounds: int, differing: int, reason: Any, by: Any) -> Entry:
 def migrated_again(said: Entry, rounds: int) -> Entry:
     """The entry of such a row, whichever version wrote it, if it follows from the rows before it."""
     refuse(MIGRATED, act_problems(said["reason"], said["by"]))
-    versions = {name: str(said[VERSIONS][name]) for name in installed()}
+    # Versions may name other libraries than this one does, but all name their own.
+    versions = {"adaptinf": said[VERSIONS]["adaptinf"], **said[VERSIONS]}
+    refuse(MIGRATED, [] if all(isinstance(one, str) for one in versions.values()) else ["no versions"])
     return {**migrated(rounds, max(0, int(said[DIFFERING])), said["reason"], said["by"]), VERSIONS: versions}

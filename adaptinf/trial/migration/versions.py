@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
 
 import numba
 import numpy as np
@@ -20,12 +22,14 @@ differently. If there are any, all rows before this one stand as written. The fi
 
 def installed() -> dict[str, str]:
     """The versions of what decides here; `code` is a hash of adaptinf's files."""
+    noise = {"opendp": version("opendp")} if find_spec("opendp") else {}
     return {
         "adaptinf": __version__,
         "code": package_hash(),
         "numpy": np.__version__,
         "numba": numba.__version__,
         "python": platform.python_version(),
+        **noise,
     }
 
 

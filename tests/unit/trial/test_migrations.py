@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -21,7 +22,7 @@ from adaptinf.designs import EpsilonGreedy, Mixture, PermutedBlocks, PrivateUCB,
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.sessions.steppers import KernelStepper
 from adaptinf.trial import Trial, requests, sealing
-from adaptinf.trial.migration import versions
+from adaptinf.trial.migration import migrations, switches, versions
 
 WHY = {"reason": "version 0.2", "by": "the office"}
 NEXT = "0.2.0"
@@ -283,12 +284,22 @@ def test_a_library_of_another_version(path: Path, monkeypatch: pytest.MonkeyPatc
     """The trial goes on with another NumPy, as long as all decisions are the same."""
     begun(path)
     whole = versions.installed()
-    monkeypatch.setattr(versions, "installed", lambda: {**whole, "numpy": "9.9"})
+
+    def here(**others: str) -> None:
+        for module in (versions, switches, migrations):
+            monkeypatch.setattr(module, "installed", lambda: {**whole, **others})
+
+    here(numpy="9.9")
     with Trial.open(path) as trial:
         people(trial, 40, 42)
-    found = Trial.migrate(path, rehearse=True)
+    found = Trial.migrate(path, **WHY)
     assert found.changes == (f"numpy {whole['numpy']} to 9.9",)
-    with another_law(), pytest.raises(JournalError, match="changed since: numpy"):
+    here(numpy="8.8", more="1")
+    with Trial.open(path) as trial:
+        people(trial, 42, 44)
+        trial.verify()
+    since = re.escape(f"changed since: numpy {whole['numpy']} to 8.8;")
+    with another_law(), pytest.raises(JournalError, match=since):
         Trial.open(path)
 
 
