@@ -204,8 +204,6 @@ def _obstacle(replay: Replay, found: Sequence[Difference], changed: Sequence[str
         return ""
     if not changed:
         return "nothing is installed in another version than before, so the file was damaged or changed"
-    if replay.stopped:
-        return f"{found[-1]}: this row cannot stand as written, only decisions of participants can"
     if NOISE in replay.declared:
         return (
             f"the trial is private, and the guarantee of {name} holds for one version from the first row on"
@@ -214,6 +212,8 @@ def _obstacle(replay: Replay, found: Sequence[Difference], changed: Sequence[str
         return "the trial has a plan, whose looks hold for one design from the first row on"
     if not follows_any_choices(replay.session, replay.design):
         return f"{name} plans its choices, and cannot continue from those that another version made"
+    if replay.stopped:
+        return f"{found[-1]}: this row cannot stand as written, only decisions of participants can"
     return ""
 
 

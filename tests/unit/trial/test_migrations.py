@@ -23,6 +23,7 @@ from adaptinf.errors import JournalError, ParameterError
 from adaptinf.sessions.steppers import KernelStepper
 from adaptinf.trial import Trial, requests, sealing
 from adaptinf.trial.migration import migrations, switches, versions
+from adaptinf.trial.replay import Replay
 
 WHY = {"reason": "version 0.2", "by": "the office"}
 NEXT = "0.2.0"
@@ -229,7 +230,7 @@ def test_designs_that_cannot_continue(
     assert Trial.migrate(path, rehearse=True).differing == 0
     with another_law():
         found = Trial.migrate(path, rehearse=True)
-        assert found.obstacle.startswith(problem) or "cannot stand as written" in found.obstacle
+        assert found.obstacle.startswith(problem)
         with pytest.raises(ParameterError) as caught:
             Trial.migrate(path, decide_from_now=True, **WHY)
     assert caught.value.problems[-1] == found.obstacle
@@ -241,8 +242,29 @@ def test_noise_that_differs_cannot_stand(path: Path, newer: Changed, monkeypatch
     newer()
     monkeypatch.setattr("adaptinf.trial.trial_noise.Nodes.__call__", _doubled)
     found = Trial.migrate(path, rehearse=True)
-    assert found.obstacle.endswith("this row cannot stand as written, only decisions of participants can")
+    assert found.obstacle.startswith("the trial is private, and the guarantee of Mixture holds")
     assert found.rows < 12 * 3
+    assert found.differences[-1].fields == ()
+    assert str(found.differences[-1]).endswith("cannot be recomputed")
+
+
+def test_only_decisions_may_stand(path: Path, newer: Changed, monkeypatch: Any) -> None:
+    begun(path)
+    newer()
+    whole = Replay.record
+
+    def record(self: Replay, decision: Any, reward: Any, key: Any) -> Any:
+        outcome, entry = whole(self, decision, reward, key)
+        return outcome, entry if entry is None or decision != 7 else {**entry, "reward": 0.5}
+
+    monkeypatch.setattr(Replay, "record", record)
+    found = Trial.migrate(path, rehearse=True)
+    assert found.obstacle == (
+        "row 15 (record): reward: this row cannot stand as written, only decisions of participants can"
+    )
+    assert (found.rows, found.differing, found.decisions) == (15, 1, 7)
+    with pytest.raises(ParameterError, match="cannot stand as written"):
+        Trial.migrate(path, decide_from_now=True, **WHY)
 
 
 def _doubled(self: Any, name: str, scale: float) -> int:
