@@ -119,7 +119,7 @@ FAULTS: dict[str, Fault] = {
     "noise that follows from the trial's name": Fault(
         DEPENDENT,
         "a trial's noise is computed from the name of its file and that of the node; a session's is OpenDP's",
-        "the name is known: anybody recomputes the noise",
+        "the name is known, so anyone can recompute the noise",
         keyed_by_name,
         _ucb,
         trial=ARMS,
