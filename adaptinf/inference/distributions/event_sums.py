@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from adaptinf.claims.laws import GAMMA
+from adaptinf.inference.distributions.sample_shape import common_outcome
 from adaptinf.inference.distributions.tails import LOG_2, normal_quantile
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -73,19 +74,37 @@ class EventSums:
         return replace(self, variance=self.variance * np.fmax(ratio, 1.0)[:, None])
 
 
-def event_sums(share: FloatArray, reward: FloatArray, common: float) -> EventSums:
-    """Sums of the rewards other than the `common` one; share (T, k), reward (T,).
+def event_sums(share: FloatArray, reward: FloatArray) -> EventSums:
+    """Sums of the uncommon rewards behind k estimates; share (T, k), reward (T,).
 
-    `share` is the amount that a unit of a round's reward adds to an estimate.
+    `share` is the amount that a unit of a round's reward adds to an estimate. An event is a reward other than
+    the most common one among the rounds whose reward raises the estimate, or among those whose reward lowers
+    it; if none is common there, the sums are NaN. One more event could be as large as any reward of the log.
     """
-    above = reward - common
-    most = np.array([above.max(initial=0.0), above.min(initial=0.0)])
-    sums = []
+    sums = np.zeros((3, share.shape[1], 2))
+    ends = np.array([reward.max(initial=-np.inf), reward.min(initial=np.inf)])
+    for j, own in enumerate(share.T):
+        for used in (own > 0.0, own < 0.0):
+            if not used.any():
+                continue
+            common = common_outcome(reward[used])
+            sums[:, j] += (
+                np.nan if common is None else _sides(own[used], reward[used] - common, ends - common)
+            )
+    return EventSums(*sums)
+
+
+def _sides(share: FloatArray, above: FloatArray, ends: FloatArray) -> FloatArray:
+    """Total, sum of squares and largest gain of the events that raise, and lower, an estimate; (3, 2).
+
+    Shapes: share, above (n,), ends (2,), the largest and smallest that an event was in any round.
+    """
+    gains, reach = share * above, share[:, None] * ends
+    found = []
     for side in (1.0, -1.0):
-        gain = np.maximum(side * share * above[:, None], 0.0)
-        reach = np.maximum(side * share * most[0], side * share * most[1])
-        sums.append([gain.sum(axis=0), np.einsum("tk,tk->k", gain, gain), reach.max(axis=0, initial=0.0)])
-    return EventSums(*(np.column_stack(both) for both in zip(*sums, strict=True)))
+        gain = np.maximum(side * gains, 0.0)
+        found.append([gain.sum(), gain @ gain, max(0.0, float((side * reach).max()))])
+    return np.array(found).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -63,14 +63,15 @@ class FewEvents:
     sums: EventSums
     worth: FloatArray
 
-    def counted(self, std_error: FloatArray) -> BoolArray:
-        """Estimates that are sums of events, and have few of them; std_error (k,).
+    def counted(self, std_error: FloatArray, uncommon: FloatArray) -> BoolArray:
+        """Estimates that are sums of events, and have few of them; std_error, uncommon (k,).
 
         An outcome model that misses the common reward adds more to the variance than the events do, and than
         one more event would.
         """
         variance = (self.sums.variance + self.sums.largest**2).sum(axis=1)
-        return np.asarray((self.worth < FEW_EVENTS) & (std_error**2 <= _POOR * variance))
+        few = (self.worth < FEW_EVENTS) | without_interval(uncommon)
+        return np.asarray(few & (std_error**2 <= _POOR * variance))
 
 
 def law_of_parts(
@@ -88,7 +89,9 @@ def law_of_parts(
 
     An estimate with few `events` has the distribution of their sum.
     """
-    counted = np.zeros(len(terms), dtype=bool) if events is None else events.counted(std_error)
+    counted = (
+        np.zeros(len(terms), dtype=bool) if events is None else events.counted(std_error, parts.uncommon)
+    )
     uncommon = np.where((std_error > 0.0) & ~counted, parts.uncommon, np.inf)
     hidden = np.where(without_interval(uncommon), np.nan, 0.0)
     std_error, covariance = std_error + hidden, covariance + hidden[:, None] + hidden[None, :]
@@ -100,7 +103,8 @@ def law_of_parts(
         law = _skewed(parts, estimate, std_error, df)
     if events is None or not counted.any():
         return PartsLaw(law, std_error, covariance, notes, cautions)
-    worth = several([f"{terms[j]} ({events.worth[j]:.1f})" for j in np.flatnonzero(counted).tolist()], _SHOWN)
+    least = np.minimum(events.worth, parts.uncommon)
+    worth = several([f"{terms[j]} ({least[j]:.1f})" for j in np.flatnonzero(counted).tolist()], _SHOWN)
     sums = EventSumReference(estimate, events.sums.enlarged(std_error))
     notes = (*notes, rare_outcomes.COUNTED(terms=worth, enough=FEW_EVENTS))
     return PartsLaw(_joined(law, sums, counted, std_error), std_error, covariance, notes, cautions, counted)

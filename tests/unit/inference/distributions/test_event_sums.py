@@ -57,13 +57,28 @@ def test_a_null_at_a_limit_has_the_level_as_its_p_value() -> None:
 
 
 def test_events_are_divided_by_the_side_to_which_they_move_an_estimate() -> None:
-    share = np.array([[0.1, 0.2], [-0.3, 0.0], [0.1, 0.4]])
-    found = event_sums(share, np.array([1.0, 0.0, 1.0]), common=0.0)
-    np.testing.assert_allclose(found.total, [[0.2, 0.0], [0.6, 0.0]])
-    np.testing.assert_allclose(found.variance, [[0.02, 0.0], [0.2, 0.0]])
-    np.testing.assert_allclose(found.largest, [[0.1, 0.3], [0.4, 0.0]])
-    failures = event_sums(share, np.array([1.0, 0.0, 1.0]), common=1.0)
-    np.testing.assert_allclose(failures.total, [[0.3, 0.0], [0.0, 0.0]])
-    np.testing.assert_allclose(failures.largest, [[0.3, 0.1], [0.0, 0.4]])
-    enlarged = found.enlarged(np.array([0.2, 0.1]))
-    np.testing.assert_allclose(enlarged.variance, [[0.04, 0.0], [0.2, 0.0]])
+    share = np.array([[0.1, 0.2], [0.3, -0.1], [0.1, -0.2], [0.2, -0.4]])
+    found = event_sums(share, np.array([1.0, 0.0, 0.0, 1.0]))
+    np.testing.assert_allclose(found.total[0], [0.3, 0.0])  # of four rounds, two have a reward of 1
+    np.testing.assert_allclose(found.variance[0], [0.05, 0.0])
+    np.testing.assert_allclose(found.largest[0], [0.3, 0.0])
+    assert np.isnan(found.total[1]).all()  # one round raises the second estimate, and shows no common reward
+    none = event_sums(share[:2, :1], np.array([0.0, 0.0]))
+    np.testing.assert_allclose([none.total, none.largest], 0.0)
+    other = event_sums(np.array([[0.1], [0.3], [0.0]]), np.array([0.0, 0.0, 2.0]))
+    np.testing.assert_allclose([other.total[0], other.largest[0]], [[0.0, 0.0], [0.6, 0.0]])
+    failures = event_sums(share[:, :1], np.array([0.0, 1.0, 1.0, 1.0]))
+    np.testing.assert_allclose([failures.total[0], failures.largest[0]], [[0.0, 0.1], [0.0, 0.3]])
+
+
+def test_each_side_has_its_own_common_reward() -> None:
+    share = np.array([0.1, 0.1, 0.1, -0.2, -0.2, -0.2])[:, None]
+    found = event_sums(share, np.array([0.0, 0.0, 1.0, 1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(found.total, [[0.3, 0.0]])  # a success that raises it, a failure likewise
+    np.testing.assert_allclose(found.variance, [[0.05, 0.0]])
+    np.testing.assert_allclose(found.largest, [[0.3, 0.0]])
+
+
+def test_variances_are_not_below_squared_standard_errors() -> None:
+    enlarged = SUMS.enlarged(np.sqrt([1e-3, 1e-4, 1.0]))
+    np.testing.assert_allclose(enlarged.variance, [[8e-4, 2e-4], [2e-4, 0.0], [0.0, 0.0]])

@@ -112,3 +112,20 @@ def test_a_policy_without_events_has_an_upper_limit() -> None:
     assert result.params.iloc[0] == low == 0.0
     assert high == pytest.approx(-np.log(0.025) / 99.9, rel=1e-9)  # 999 rounds with weights of 10
     assert not any(says(note, claims.CONSTANT) for note in result.notes)
+
+
+def test_three_events_of_an_arm_leave_an_interval() -> None:
+    rng = np.random.default_rng(0)
+    action = (rng.random(600) < 0.5).astype(np.int64)
+    reward = np.zeros(600)
+    reward[np.flatnonzero(action == 0)[[50, 100, 200]]] = 1.0
+    reward[np.flatnonzero(action == 1)[:40]] = 1.0
+    log = one_log(action, reward, np.full((600, 2), 0.5))
+    result = PolicyValue(log, "a").fit()
+    low, high = result.conf_int().to_numpy()[0]
+    counts = stats.chi2.ppf([0.025, 0.975], [6, 8]) / 2 / (599 / 2)  # exact limits of a count of 3
+    shift = result.params.iloc[0] - 3 / (599 / 2)
+    assert low == pytest.approx(counts[0] + shift, rel=0.02)
+    assert high == pytest.approx(counts[1] + shift, rel=0.02)
+    note = next(note for note in result.notes if says(note, rare_outcomes.COUNTED, enough=10))
+    assert note.values["terms"] == "a (3.0)"
