@@ -1,4 +1,4 @@
-"""The table of win rates: fetched once from its public repository, which states no licence, and not copied."""
+"""The table of win rates: fetched once from its public repository, which states no licence; not copied."""
 
 from __future__ import annotations
 
