@@ -22,8 +22,10 @@ from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.rare import PartsLaw
 from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
+from adaptinf.texts import several
 from adaptinf.typing import BoolArray
 
+_SHOWN = 8
 _NEEDS_SETTLING = "min-variance"
 """Weights, such as contextual ones, whose estimate is normal only if propensities converge."""
 
@@ -110,6 +112,17 @@ class WeightFacts(KindOfWeights):
             return None
         found: Finding | None = self.profile.drift_of(range(self.profile.log.n_arms))
         return found
+
+    @property
+    def rewards_equal(self) -> bool:
+        return not self.profile.varied
+
+    @property
+    def hardly_chosen(self) -> dict[str, str]:
+        """Policies without an interval, because of arms with at most one reward."""
+        shares = zip(self.question.policies, self.question.unobserved(2), strict=True)
+        names = [one.name for one, share in shares if share >= UNOBSERVED]
+        return {"policies": several(names, _SHOWN)} if names and self.profile.varied else {}
 
     @property
     def policies_are_given(self) -> bool:
