@@ -123,11 +123,9 @@ def rare_arms(question: Question) -> int:
 
 def rare_labels(question: Question) -> str:
     """These arms, with the numbers of such outcomes."""
-    profile = question.profile
-    rare = [
-        code for code in question.codes.tolist() if profile.uncommon[code] < FEWEST and profile.pulls[code]
-    ]
-    return several([f"{profile.log.arms[code]} ({profile.uncommon[code]:g})" for code in rare], _SHOWN)
+    profile, uncommon = question.profile, question.profile.uncommon
+    rare = [code for code in question.codes.tolist() if uncommon[code] < FEWEST and profile.pulls[code] > 0]
+    return several([f"{profile.log.arms[code]} ({uncommon[code]:g})" for code in rare], _SHOWN)
 
 
 def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
