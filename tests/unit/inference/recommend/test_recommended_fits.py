@@ -35,7 +35,7 @@ SEEDS = 24
 
 
 def odd_log(seed: int) -> AdaptiveLog:
-    """Few or many rounds, arms hardly chosen, and rewards that are rare, equal, skewed, or rare in one arm."""
+    """Few or many rounds, arms hardly chosen, rewards that are rare, equal, skewed, or rare in one arm."""
     rng = np.random.default_rng(seed)
     size, rounds = (2, 2, 3)[seed % 3], (30, 120, 400)[seed // 3 % 3]
     shares = {
