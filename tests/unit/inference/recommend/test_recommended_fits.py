@@ -93,6 +93,20 @@ def test_a_held_out_batch_compares_the_winner_by_weights_of_both() -> None:
     np.testing.assert_array_equal(found.conf_int().to_numpy(), pair.conf_int().to_numpy())
 
 
+def test_several_contrasts_by_batch_allow_a_pair_without_variance() -> None:
+    action = np.tile([0, 1, 2], 100)
+    reward = np.where(action == 2, np.arange(300) % 7 > 3, 0.0).astype(float)
+    known = {"propensity": np.full(300, 1 / 3), "propensities": np.full((300, 3), 1 / 3)}
+    log = AdaptiveLog.from_arrays(
+        LogArrays(action, reward, batch=np.arange(300) // 100, **known), arms=("a", "b", "c")
+    )
+    ends = ai.Contrasts(log, control="a").fit("batched").conf_int().to_numpy()
+    assert np.isnan(ends[0]).all()  # b and a have no success
+    ends = ai.Contrasts(log, control="c").fit("batched").conf_int().to_numpy()
+    one = ai.Contrast(log, treatment="a", control="c").fit("batched").conf_int().to_numpy()
+    np.testing.assert_array_equal(ends[:1], one)
+
+
 def test_a_winner_with_three_successes_is_refused_in_its_row() -> None:
     rng = np.random.default_rng(0)
     shares = np.clip(0.5 + 0.3 * np.sin(np.arange(600) / 30), 0.1, 0.9)[:, None] * [1, -1] + [0, 1]
