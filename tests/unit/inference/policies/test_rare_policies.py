@@ -14,25 +14,20 @@ from adaptinf.inference.distributions.references import JoinedReference
 from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
+from case_studies.scoreboard.designs import epsilon_greedy
+from case_studies.scoreboard.worlds import world
 
 POLICY = np.array([0.25, 0.75])
 RATE = 0.02
 
 
-def greedy_logs(logs: int, rounds: int, seed: int, epsilon: float = 0.1) -> list[AdaptiveLog]:
-    """Two equal arms with outcomes of 2%: the arm that looks best, or with chance epsilon any."""
+def greedy_logs(logs: int, rounds: int, seed: int) -> list[AdaptiveLog]:
+    """Two equal arms with outcomes of 2%: the arm that looks best, or with chance .1 any."""
     rng = np.random.default_rng(seed)
-    rewards = (rng.random((logs, rounds, 2)) < RATE).astype(float)
-    coins, rows = rng.random((logs, rounds)), np.arange(logs)
-    counts, sums = np.zeros((logs, 2)), np.zeros((logs, 2))
-    arms, shares = np.empty((logs, rounds), dtype=np.int64), np.empty((logs, rounds, 2))
-    for now in range(rounds):
-        best = np.argmax((sums + 0.5) / (counts + 1), axis=1)
-        shares[:, now] = epsilon / 2 + (1 - epsilon) * np.eye(2)[best]
-        arms[:, now] = coins[:, now] >= shares[:, now, 0]
-        counts[rows, arms[:, now]] += 1
-        sums[rows, arms[:, now]] += rewards[rows, now, arms[:, now]]
-    return [one_log(arms[j], rewards[j][np.arange(rounds), arms[j]], shares[j]) for j in range(logs)]
+    drawn = world("rare", logs, rounds, 2, rng)
+    arms, shares, _ = epsilon_greedy(drawn, rng.random((logs, rounds)), rng)
+    assert shares is not None
+    return [one_log(arms[j], drawn.outcomes[j][np.arange(rounds), arms[j]], shares[j]) for j in range(logs)]
 
 
 def one_log(action: np.ndarray, reward: FloatArray, shares: FloatArray) -> AdaptiveLog:
