@@ -111,6 +111,43 @@ def not_narrowest(rows: pd.DataFrame, tool: str = "adaptinf") -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def causes(rows: pd.DataFrame, tool: str = "adaptinf") -> pd.DataFrame:
+    """The cells of `not_narrowest` in groups, by what the width is the price of.
+
+    `cells` counts them; `wider` is the median of our width over that of the narrowest.
+    """
+    found = not_narrowest(rows, tool)
+    if found.empty:
+        return pd.DataFrame(columns=["cause", "cells", "wider", "lowest elsewhere"])
+    found["cause"] = [_cause(row) for _, row in found.iterrows()]
+    found["wider"] = found["width"] / found["its width"]
+    groups = found.groupby("cause")
+    table = pd.DataFrame(
+        {
+            "cells": groups.size(),
+            "wider": groups["wider"].median(),
+            "lowest elsewhere": groups["elsewhere"].min(),
+        }
+    )
+    return table.sort_values("cells", ascending=False, kind="stable").reset_index()
+
+
+def _cause(row: pd.Series) -> str:
+    """The group of a cell."""
+    _, world, _, information = row["cell"].split("/")
+    if row["why"] in ("refused in every log", "does not cover"):
+        return row["why"]
+    if "misses" in row["why"]:
+        return "the other misses in another world of this design"
+    if row["target"] in ("leader", "lowest"):
+        return "the interval allows for the choice of the arm by its outcomes; the other does not"
+    if information == "none":
+        return "no chances are logged, so the interval must hold for many ways of choosing"
+    if world in ("rare", "skewed", "units"):
+        return "rare, skewed or repeated outcomes: exact, corrected or clustered"
+    return "the interval does not assume that chances settle; in the worlds that were run, they do"
+
+
 def share_narrowest(rows: pd.DataFrame, tool: str = "adaptinf") -> dict[str, float]:
     """Share of a tool's answered cells in which it is the narrowest of those that cover."""
     cells = rows[(rows["tool"] == tool) & (rows["answered"] > 0)]

@@ -1,7 +1,7 @@
 """Intervals of policy values and differences with rare outcomes: makes docs/evidence/rare_policies.md.
 
-Logs are made by the plain NumPy designs of the scoreboard. The policy chooses the second of two equal arms with
-probability .75; the difference is its value minus that of always choosing the first arm. "Normal" is the
+Logs are made by the plain NumPy designs of the scoreboard. The policy chooses the second of two equal arms
+with probability .75; the difference is its value minus that of always choosing the first arm. "Normal" is the
 estimate plus and minus 1.96 standard errors of the same fit.
 """
 
@@ -59,7 +59,8 @@ def row(name: str, fits: list[Results], truth: float) -> str:
     shares = [
         np.mean((low <= truth) & (truth <= high)), normal.mean(), np.mean(high < truth), np.mean(low > truth),
         np.median(high - low), np.median(2 * half[given]),
-        np.mean([GAMMA() in fit.reference.name for fit in fits]), np.mean([bool(fit.cautions) for fit in fits]),
+        np.mean([GAMMA() in fit.reference.name for fit in fits]),
+        np.mean([bool(fit.cautions) for fit in fits]),
     ]  # fmt: skip
     digits = (3, 3, 3, 3, 4, 4, 2, 2)
     cells = [f"{share:.{digit}f}" for share, digit in zip(shares, digits, strict=True)]
@@ -83,16 +84,16 @@ PAGE = """# Policy values with rare outcomes
 
 Command: `{command}`. Seed: {seed}. Date: {stamp}. Processor time: {seconds:.0f} s.
 
-Two arms with outcomes of 2%. The policy chooses the second arm with probability .75; the difference is between its value and that
-of the first arm. Each row is based on 1,000 logs, which the plain NumPy simulators of the
-[scoreboard](../studies/scoreboard.md) make. After epsilon-greedy, one arm has a propensity of .05, so the estimate depends on
-one or two outcomes with large weights. Without them, the estimate and its standard error are too small together: normal
-intervals lie below the truth.
+Two arms with outcomes of 2%. The policy chooses the second arm with probability .75; the difference is
+between its value and that of the first arm. Each row is based on 1,000 logs, which the plain NumPy simulators
+of the [scoreboard](../studies/scoreboard.md) make. After epsilon-greedy, one arm has a propensity of .05, so
+the estimate depends on one or two outcomes with large weights. Without them, the estimate and its standard
+error are too small together: normal intervals lie below the truth.
 
-If the effective number of uncommon rewards is below 10, or a part of an estimate has fewer than 5, intervals treat these rewards
-as Poisson counts with weights (Fay and Feuer 1997). *Counted* is the share of such fits, and *normal* the coverage of the estimate plus
-and minus 1.96 standard errors in the same logs. *Below* and *above* are shares of intervals on either side of the truth. Widths are
-medians.
+If the effective number of uncommon rewards is below 10, or a part of an estimate has fewer than 5, intervals
+treat these rewards as Poisson counts with weights (Fay and Feuer 1997). *Counted* is the share of such fits,
+and *normal* the coverage of the estimate plus and minus 1.96 standard errors in the same logs. *Below* and
+*above* are shares of intervals on either side of the truth. Widths are medians.
 
 {heads}
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
