@@ -160,7 +160,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
                 r"epsilon greedy, T = 300, value \| ([\d.]+) \| ([\d.]+) \|.*?"
                 r"epsilon greedy, T = 1000, value \| ([\d.]+) \| ([\d.]+) \|"
             ),
-            "coverage {0} and {2} after epsilon-greedy with 300 and 1,000 rounds; normal intervals {1} and {3}",
+            "coverage {0} and {2} after 300 and 1,000 rounds of epsilon-greedy; normal intervals {1} and {3}",
             "at least .95",
         ),
         "exact": (
