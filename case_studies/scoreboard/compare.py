@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from case_studies.scoreboard.tools import cells_of, read_tools
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.csv"
@@ -59,10 +62,23 @@ def narrowest(rows: pd.DataFrame) -> pd.DataFrame:
 def everywhere(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of tools that cover in every world of the row's design, number of arms and target.
 
-    An analyst knows these and not the world.
+    An analyst knows these and not the world. A tool that was not run yet in all worlds of its documentation
+    is left out.
     """
     answered = rows[rows["answered"] > 0]
-    return answered[answered.groupby(["tool", *BY])["near"].transform("all")]
+    asked = pd.Series(_spoken(), dtype=float)
+    run = rows.groupby(["tool", *BY])["cell"].nunique()
+    complete = run >= asked.reindex(run.index).fillna(0)
+    known = complete.loc[list(zip(*(answered[name] for name in ("tool", *BY)), strict=True))].to_numpy()
+    return answered[answered.groupby(["tool", *BY])["near"].transform("all") & known]
+
+
+def _spoken() -> dict[tuple[str, str, str, str], int]:
+    """Cells to which a tool's documentation speaks, by tool, design, number of arms and target."""
+    found: Counter[tuple[str, str, str, str]] = Counter()
+    for name, tool in read_tools().items():
+        found.update((name, cell.design, str(cell.arms), cell.target) for cell in cells_of(tool))
+    return dict(found)
 
 
 def _why(own: pd.Series, narrower: bool, everywhere_too: bool) -> str:

@@ -388,3 +388,12 @@ def test_sentences_of_the_page_quote_its_tables() -> None:
         for ours, other in zip((row.leader, row.lowest), earlier[row.tool][row.arms], strict=True):
             error = math.sqrt(ours * (1 - ours) / row.logs + other * (1 - other) / logs)
             assert abs(ours - other) <= 0.02 + 1.96 * error, row
+
+
+def test_a_tool_that_was_not_run_in_all_of_its_worlds_is_not_called_valid_in_all() -> None:
+    rows = compare.read_results()
+    mad = rows[(rows["design"] == "mad") & (rows["target"] == "arm")]
+    assert set(mad[mad["tool"] == "sandwich"]["world"]) < set(mad["world"])
+    assert mad[mad["tool"] == "sandwich"]["near"].all()
+    assert "sandwich" not in set(compare.everywhere(mad)["tool"])
+    assert "adaptinf" in set(compare.everywhere(mad)["tool"])
