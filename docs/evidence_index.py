@@ -154,6 +154,15 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "lowest of {0} coverages: {1}",
             "nominal .95",
         ),
+        "rare_policies": (
+            "Intervals of policy values have coverage with outcomes of 2%",
+            (
+                r"epsilon greedy, T = 300, value \| ([\d.]+) \| ([\d.]+) \|.*?"
+                r"epsilon greedy, T = 1000, value \| ([\d.]+) \| ([\d.]+) \|"
+            ),
+            "coverage {0} and {2} after 300 and 1,000 rounds of epsilon-greedy; normal intervals {1} and {3}",
+            "at least .95",
+        ),
         "exact": (
             "Exact tests of two arms agree with published values",
             r"is ([\d.]+) as published, and ([\d.]+\d) here",

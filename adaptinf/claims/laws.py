@@ -9,6 +9,11 @@ HALL = Claim(
     "t with skewness correction (Hall's transformation and MOVER)",
     "phrase",
 )
+GAMMA = Claim(
+    "inference.distributions.event_sums.EventSumReference",
+    "gamma for sums of rare events (Fay and Feuer's limits and MOVER)",
+    "phrase",
+)
 BY_BATCH = Claim(
     "inference.distributions.student_sums.BatchedReference.name",
     "average of independent t variables, one per batch",

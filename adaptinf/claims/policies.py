@@ -141,7 +141,13 @@ SMALL = Claim(
     "some propensities are small, so normal intervals may undercover in moderate samples",
     "caution",
 )
-ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
+ALL_EQUAL = Claim("rewards_equal", "no interval is given, because all rewards are equal", "caution")
+HARDLY_CHOSEN = Claim(
+    "hardly_chosen",
+    "no interval is given for {policies}, because arms that it may choose have at most one reward",
+    "caution",
+)
+ROW_CAUTIONS = (ALL_EQUAL, HARDLY_CHOSEN, Part("tied", "caution"), propensities.UNSETTLED, SMALL)
 """For a row of `recommend`, where no estimate is known yet."""
 
 CHOSEN_ON_LOG = Claim(

@@ -14,6 +14,22 @@ CORRECTED = Claim(
     "means and by the MOVER method for differences. Standard errors are not corrected.",
     "note",
 )
+UNANSWERED = Claim(
+    "inference.arms.choice.rare_labels",
+    "no interval is given for {arms}, because there are fewer than {fewest} {uncommon} (counts in "
+    "parentheses)",
+    "caution",
+    phrases={"uncommon": UNCOMMON},
+)
+"""For a row of `recommend`."""
+COUNTED = Claim(
+    "inference.validity.rare.law_of_parts",
+    "For {terms}, intervals and p-values treat {uncommon} as weighted Poisson counts (gamma limits of Fay "
+    "and Feuer, combined by the MOVER method), because their effective number (in parentheses) is below "
+    "{enough}. Standard errors may be too small.",
+    "note",
+    phrases={"uncommon": UNCOMMON},
+)
 SHAPE_UNKNOWN = Claim(
     "shape_unknown",
     "intervals may undercover if rewards are skewed or outcomes are rare; the logged sums show the former "

@@ -12,6 +12,7 @@ from adaptinf.claims import Said, said
 from adaptinf.claims.arms.arm_fits import CHOSEN
 from adaptinf.claims.reports import methods as claims
 from adaptinf.claims.tables import AT_ONCE, BH, HOLM, OWN_NUMBERS, OWN_REFERENCE
+from adaptinf.inference.distributions.event_sums import EventSumReference
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.distributions.references import (
     BinomialReference,
@@ -56,6 +57,8 @@ REFERENCES: Mapping[str, str] = MappingProxyType(
         "in the case of the binomial. Biometrika 26.",
         "Deshpande 2018": "Deshpande Y, Mackey L, Syrgkanis V, Taddy M (2018). Accurate inference for "
         "adaptive linear models. ICML.",
+        "Fay 1997": "Fay MP, Feuer EJ (1997). Confidence intervals for directly standardized rates: a method "
+        "based on the gamma distribution. Statistics in Medicine 16.",
         "Hadad 2021": "Hadad V, Hirshberg DA, Zhan R, Wager S, Athey S (2021). Confidence intervals for "
         "policy evaluation in adaptive experiments. PNAS 118.",
         "Hall 1992": "Hall P (1992). On the removal of skewness by transformation. Journal of the Royal "
@@ -117,6 +120,7 @@ _SEQUENCES = {
 _LAWS = (
     (SkewedReference, ("Hall 1992",)),
     (SkewedSumReference, ("Hall 1992", "Zou 2008")),
+    (EventSumReference, ("Fay 1997", "Zou 2008")),
     (BinomialReference, ("Clopper 1934",)),
     (AndersonRubinReference, ("Anderson 1949",)),
     (WinnerLaw, ("Andrews 2024",)),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from case_studies.scoreboard.tools import cells_of, read_tools
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.csv"
@@ -59,10 +62,23 @@ def narrowest(rows: pd.DataFrame) -> pd.DataFrame:
 def everywhere(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of tools that cover in every world of the row's design, number of arms and target.
 
-    An analyst knows these and not the world.
+    An analyst knows these and not the world. A tool that was not run yet in all worlds of its documentation
+    is left out.
     """
     answered = rows[rows["answered"] > 0]
-    return answered[answered.groupby(["tool", *BY])["near"].transform("all")]
+    asked = pd.Series(_spoken(), dtype=float)
+    run = rows.groupby(["tool", *BY])["cell"].nunique()
+    complete = run >= asked.reindex(run.index).fillna(0)
+    known = complete.loc[list(zip(*(answered[name] for name in ("tool", *BY)), strict=True))].to_numpy()
+    return answered[answered.groupby(["tool", *BY])["near"].transform("all") & known]
+
+
+def _spoken() -> dict[tuple[str, str, str, str], int]:
+    """Cells to which a tool's documentation speaks, by tool, design, number of arms and target."""
+    found: Counter[tuple[str, str, str, str]] = Counter()
+    for name, tool in read_tools().items():
+        found.update((name, cell.design, str(cell.arms), cell.target) for cell in cells_of(tool))
+    return dict(found)
 
 
 def _why(own: pd.Series, narrower: bool, everywhere_too: bool) -> str:
@@ -109,6 +125,43 @@ def not_narrowest(rows: pd.DataFrame, tool: str = "adaptinf") -> pd.DataFrame:
             }
         )
     return pd.DataFrame(found)
+
+
+def causes(rows: pd.DataFrame, tool: str = "adaptinf") -> pd.DataFrame:
+    """The cells of `not_narrowest` in groups, by what the width is the price of.
+
+    `cells` counts them; `wider` is the median of our width over that of the narrowest.
+    """
+    found = not_narrowest(rows, tool)
+    if found.empty:
+        return pd.DataFrame(columns=["cause", "cells", "wider", "lowest elsewhere"])
+    found["cause"] = [_cause(row) for _, row in found.iterrows()]
+    found["wider"] = found["width"] / found["its width"]
+    groups = found.groupby("cause")
+    table = pd.DataFrame(
+        {
+            "cells": groups.size(),
+            "wider": groups["wider"].median(),
+            "lowest elsewhere": groups["elsewhere"].min(),
+        }
+    )
+    return table.sort_values("cells", ascending=False, kind="stable").reset_index()
+
+
+def _cause(row: pd.Series) -> str:
+    """The group of a cell."""
+    _, world, _, information = row["cell"].split("/")
+    if row["why"] in ("refused in every log", "does not cover"):
+        return row["why"]
+    if "misses" in row["why"]:
+        return "the other misses in another world of this design"
+    if row["target"] in ("leader", "lowest"):
+        return "the interval allows for the choice of the arm by its outcomes; the other does not"
+    if information == "none":
+        return "no chances are logged, so the interval must hold for many ways of choosing"
+    if world in ("rare", "skewed", "units"):
+        return "rare, skewed or repeated outcomes: exact, corrected or clustered"
+    return "the interval does not assume that chances settle; in the worlds that were run, they do"
 
 
 def share_narrowest(rows: pd.DataFrame, tool: str = "adaptinf") -> dict[str, float]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from case_studies.scoreboard import compare
-from case_studies.scoreboard.tools import left_out, read_tools
+from case_studies.scoreboard.tools import cells_of, left_out, read_tools
 
 PAGE = Path(__file__).with_name("README.md")
+FEWEST = 24  # cells of a tool
 TARGETS = {
     "arm": "mean of an arm named in advance",
     "contrast": "difference of two arms",
@@ -106,6 +107,28 @@ def not_narrowest_table(rows: pd.DataFrame) -> str:
     )
 
 
+def causes_table(rows: pd.DataFrame) -> str:
+    """The same cells in groups."""
+    lines = [
+        [row["cause"], str(row["cells"]), number(row["wider"], 2), number(row["lowest elsewhere"])]
+        for _, row in compare.causes(rows).iterrows()
+    ]
+    return markdown(lines, ["why", "cells", "wider by a factor of", "lowest coverage of the other"])
+
+
+def few_cells(rows: pd.DataFrame) -> str:
+    """Tools that were run on fewer than 24 cells, or on a part of theirs, and why."""
+    run, seconds = rows.groupby("tool").size(), rows.groupby("tool")["seconds"].median()
+    lines = []
+    for name, tool in read_tools().items():
+        spoken = len(cells_of(tool))
+        if name not in run.index or run[name] == spoken >= FEWEST:
+            continue
+        why = "its documentation speaks to no others" if run[name] == spoken else "the others were not run"
+        lines.append([name, str(run[name]), str(spoken), f"{1000 * seconds[name]:,.1f}", why])
+    return markdown(lines, ["tool", "cells", "of", "ms a fit", "why no more"])
+
+
 def summary(rows: pd.DataFrame) -> str:
     """The sentences with the totals."""
     ours = rows[rows["tool"] == "adaptinf"]
@@ -138,6 +161,8 @@ PARTS = {
     "summary": summary,
     "tools": tools_table,
     "not narrowest": not_narrowest_table,
+    "causes": causes_table,
+    "few cells": few_cells,
     "suits": suits_table,
     "not run": not_run,
 }

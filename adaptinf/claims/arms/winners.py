@@ -69,7 +69,8 @@ GIVEN_WINNER = Claim(
 )
 VERY_LONG = Claim(
     "inference.winners.winner_methods.CONDITIONAL",
-    "the interval can be very wide if the selected arm's estimate is close to that of another arm",
+    "the interval can be very wide, or lie outside the range of the rewards and be omitted, if the selected "
+    "arm's estimate is close to that of another arm",
     "caution",
 )
 SIMULTANEOUS = Claim(
@@ -86,6 +87,12 @@ HARDLY_CHOSEN = Claim(
     "hardly_chosen",
     "no interval can be computed if the winner was chosen fewer than twice in the last batch",
     "caution",
+)
+HARDLY_VARIED = Claim(
+    "hardly_varied",
+    "no interval is given if the winner has fewer than {fewest} {uncommon} in the last batch",
+    "caution",
+    phrases={"uncommon": UNCOMMON},
 )
 
 HIGHEST = Claim(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import under_table
+from adaptinf.claims import rare_outcomes, sentence, under_table
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.alee import ALEE
@@ -37,7 +37,7 @@ from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.rare import CAUTIOUS, FEWEST
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
-from adaptinf.texts import absent, listed, unlisted
+from adaptinf.texts import absent, listed, several, unlisted
 from adaptinf.typing import BoolArray, FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
@@ -112,10 +112,20 @@ def _from_some(
     return [*_rated(verdicts(able, question), question), *refused]
 
 
+_SHOWN = 8
+
+
 def rare_arms(question: Question) -> int:
     """Number of arms with too few outcomes other than the most common one for the usual interval."""
     profile, codes = question.profile, question.codes
     return int(np.count_nonzero((profile.uncommon[codes] < FEWEST) & (profile.pulls[codes] > 0.0)))
+
+
+def rare_labels(question: Question) -> str:
+    """These arms, with the numbers of such outcomes."""
+    profile, uncommon = question.profile, question.profile.uncommon
+    rare = [code for code in question.codes.tolist() if uncommon[code] < FEWEST and profile.pulls[code] > 0]
+    return several([f"{profile.log.arms[code]} ({uncommon[code]:g})" for code in rare], _SHOWN)
 
 
 def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
@@ -124,7 +134,11 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
     if rare == 0:
         return found
     answers = [one.valid and _NAMED[one.arguments["estimator"]].of_counts(question, one) for one in found]
-    rated = [replace(one, unanswered=0 if own else rare) for one, own in zip(found, answers, strict=True)]
+    told = rare_outcomes.UNANSWERED(arms=rare_labels(question), fewest=FEWEST)
+    rated = [
+        one if own else replace(one, unanswered=rare, warning=sentence([told, one.warning]))
+        for one, own in zip(found, answers, strict=True)
+    ]
     return sorted(rated, key=lambda verdict: verdict.order)
 
 

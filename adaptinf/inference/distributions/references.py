@@ -395,4 +395,5 @@ def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArr
 def _freedom(part: Reference) -> float:
     """Degrees of freedom of a term's distribution, or of the one it is built from; infinite if none."""
     inner = part.inner if isinstance(part, RecodedReference) else part
-    return float(np.ravel(getattr(inner, "df", np.inf))[0])
+    df = getattr(inner, "df", None)
+    return np.inf if df is None else float(np.ravel(df)[0])

@@ -42,14 +42,21 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
         return _uncommon_in_order(cell, values, n_cells)
     found = np.full(n_cells, math.inf)
     for code, own in enumerate(_values_of_cells(cell, values, n_cells)):
-        if own.size < 2:
-            continue
-        middle = sorted({own.size // 2, (own.size - 1) // 2})
-        own.partition(middle)
-        common = max(np.count_nonzero(own == own[place]) for place in middle)
-        if 2 * common >= own.size and common > 1:
-            found[code] = own.size - common
+        common = common_outcome(own)
+        if common is not None:
+            found[code] = own.size - np.count_nonzero(own == common)
     return found
+
+
+def common_outcome(values: FloatArray) -> float | None:
+    """The value of at least half of the outcomes, None if there is none; reorders the values, (n,)."""
+    if values.size < 2:
+        return None
+    middle = sorted({values.size // 2, (values.size - 1) // 2})
+    values.partition(middle)
+    counts = {float(values[place]): np.count_nonzero(values == values[place]) for place in middle}
+    value = max(counts, key=lambda one: counts[one])
+    return value if 2 * counts[value] >= values.size and counts[value] > 1 else None
 
 
 def _uncommon_in_order(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:

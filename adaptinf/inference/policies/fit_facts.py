@@ -11,10 +11,9 @@ import numpy as np
 from adaptinf.claims import Finding, units
 from adaptinf.claims import policies as claims
 from adaptinf.claims.facts import KindOfWeights
-from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.policy_question import UNOBSERVED, PolicyQuestion
-from adaptinf.inference.policies.policy_scores import SHARED, PolicyFit, PolicyOptions
+from adaptinf.inference.policies.policy_scores import SHARED, PolicyFit, PolicyOptions, rare_rate
 from adaptinf.inference.policies.policy_weights import NEAREST
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.scores.moving_effects import SEEN, moving_effects
@@ -23,7 +22,10 @@ from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.rare import PartsLaw
 from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
+from adaptinf.texts import several
+from adaptinf.typing import BoolArray
 
+_SHOWN = 8
 _NEEDS_SETTLING = "min-variance"
 """Weights, such as contextual ones, whose estimate is normal only if propensities converge."""
 
@@ -110,6 +112,17 @@ class WeightFacts(KindOfWeights):
             return None
         found: Finding | None = self.profile.drift_of(range(self.profile.log.n_arms))
         return found
+
+    @property
+    def rewards_equal(self) -> bool:
+        return not self.profile.varied
+
+    @property
+    def hardly_chosen(self) -> dict[str, str]:
+        """Policies without an interval, because of arms with at most one reward."""
+        shares = zip(self.question.policies, self.question.unobserved(2), strict=True)
+        names = [one.name for one, share in shares if share >= UNOBSERVED]
+        return {"policies": several(names, _SHOWN)} if names and self.profile.varied else {}
 
     @property
     def policies_are_given(self) -> bool:
@@ -271,9 +284,14 @@ class FitFacts(WeightFacts):
         ]
 
     @property
+    def _counted(self) -> BoolArray:
+        """Terms whose interval is that of a sum of events, which holds for few of them."""
+        return np.zeros(len(self.terms), dtype=bool) if self.law.counted is None else self.law.counted
+
+    @property
     def constant_scores(self) -> list[dict[str, str]]:
-        variances = np.diag(self.fit.covariance)
-        return [{"term": one} for one, size in zip(self.terms, variances, strict=True) if size == 0.0]
+        equal = (np.diag(self.fit.covariance) == 0.0) & ~self._counted
+        return [{"term": one} for one, same in zip(self.terms, equal, strict=True) if same]
 
     @property
     def unweighted(self) -> list[dict[str, str]]:
@@ -330,11 +348,9 @@ class FitFacts(WeightFacts):
 
     @property
     def few_events(self) -> dict[str, float]:
-        """The smallest effective size, if it corresponds to few outcomes other than the most common."""
-        reward, sizes = self.profile.rewards, self.fit.ess[self.fit.ess > 0.0]
-        uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
-        rate = uncommon / max(len(reward), 1)
-        if not 0.0 < rate < 1.0 or not np.any(effective_events(sizes, rate) < FEW_EVENTS):
+        """The smallest effective size with few uncommon outcomes, where the interval does not count them."""
+        sizes, rate = self.fit.ess[~self._counted & (self.fit.ess > 0.0)], rare_rate(self.question)
+        if rate == 0.0 or not np.any(effective_events(sizes, rate) < FEW_EVENTS):
             return {}
         size = sizes.min()
         return {"size": size, "rate": rate, "worth": effective_events(size, rate), "enough": FEW_EVENTS}
@@ -342,10 +358,10 @@ class FitFacts(WeightFacts):
     @property
     def few_effective(self) -> list[dict[str, Any]]:
         fit = self.fit
-        few_units = np.zeros(len(self.terms), dtype=bool) if fit.units is None else fit.units < FEW_UNITS
-        numbers = zip(self.terms, fit.df + 1.0, np.diag(fit.covariance), few_units, strict=True)
+        cautioned = self._counted if fit.units is None else fit.units < FEW_UNITS
+        numbers = zip(self.terms, fit.df + 1.0, np.diag(fit.covariance), cautioned, strict=True)
         return [
             {"term": term, "worth": worth, "enough": FEW_EFFECTIVE}
-            for term, worth, variance, cautioned in numbers
-            if worth < FEW_EFFECTIVE and variance > 0.0 and not cautioned
+            for term, worth, variance, told in numbers
+            if worth < FEW_EFFECTIVE and variance > 0.0 and not told
         ]

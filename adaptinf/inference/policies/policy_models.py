@@ -77,11 +77,16 @@ class PolicyValue:
     stable-variance weights and CADR do not require propensities to settle. Contextual and min-variance
     weights, which often give shorter intervals, do require this.
 
+    If at least half of the rewards are equal and the effective number of others is below 10, standard errors
+    are unreliable. Intervals and p-values then treat the others as Poisson counts with weights: they are the
+    gamma limits of Fay and Feuer (1997), which allow for one more event in the round with the largest weight.
+
     References
     ----------
     Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from
     contextual bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-bandit
-    inference".
+    inference". Fay, Feuer (1997), "Confidence intervals for directly standardized rates: a method based on
+    the gamma distribution".
 
     Examples
     --------
@@ -186,8 +191,9 @@ class PolicyValue:
         Warns
         -----
         AdaptinfWarning
-            If a policy chooses arms with propensity below 0.0001, or 0/1 rewards have an effective sample
-            size equivalent to fewer than 10 successes or failures.
+            If a policy chooses arms with propensity below 0.0001; or if the effective number of uncommon
+            rewards is below 10, and limits for counts do not apply: units have several rounds, or predictions
+            miss the most common reward.
         """
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
@@ -319,8 +325,9 @@ class PolicyContrast:
         Warns
         -----
         AdaptinfWarning
-            If a policy chooses arms with propensity below 0.0001, or 0/1 rewards have an effective sample
-            size equivalent to fewer than 10 successes or failures.
+            If a policy chooses arms with propensity below 0.0001; or if the effective number of uncommon
+            rewards is below 10, and limits for counts do not apply: units have several rounds, or predictions
+            miss the most common reward.
         """
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.claims import rare_outcomes
-from adaptinf.inference.distributions.references import Reference, StudentReference
+from adaptinf.inference.distributions.event_sums import EventSumReference, EventSums
+from adaptinf.inference.distributions.references import JoinedReference, Reference, StudentReference
 from adaptinf.inference.distributions.sample_shape import PartShapes
 from adaptinf.inference.distributions.skewed import SkewedSumReference
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -24,6 +26,8 @@ STRONGLY_SKEWED = 0.5
 """Squared skewness above which a corrected interval carries a caution."""
 TOO_SKEWED = 0.05
 """Squared skewness above which an uncorrected interval carries a caution."""
+_POOR = 2.0
+"""Factor by which the squared standard error of a sum of events may exceed their variance."""
 _SHOWN = 8
 
 
@@ -36,6 +40,8 @@ class PartsLaw:
     covariance: FloatArray
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    counted: BoolArray | None = None
+    """Estimates whose distribution is that of a sum of events; None if there is none."""
 
     @classmethod
     def student(
@@ -50,6 +56,24 @@ class PartsLaw:
         return cls(law, std_error, covariance + unknown[:, None] + unknown[None, :])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FewEvents:
+    """Events behind k estimates, and their effective numbers; worth (k,)."""
+
+    sums: EventSums
+    worth: FloatArray
+
+    def counted(self, std_error: FloatArray, uncommon: FloatArray) -> BoolArray:
+        """Estimates that are sums of events, and have few of them; std_error, uncommon (k,).
+
+        An outcome model that misses the common reward adds more to the variance than the events do, and than
+        one more event would.
+        """
+        variance = (self.sums.variance + self.sums.largest**2).sum(axis=1)
+        few = (self.worth < FEW_EVENTS) | without_interval(uncommon)
+        return np.asarray(few & (std_error**2 <= _POOR * variance))
+
+
 def law_of_parts(
     terms: Sequence[str],
     parts: PartShapes,
@@ -57,22 +81,66 @@ def law_of_parts(
     std_error: FloatArray,
     covariance: FloatArray,
     df: FloatArray,
+    events: FewEvents | None = None,
 ) -> PartsLaw:
     """Student's t or, for skewed rewards, MOVER over the parts; none if outcomes in a part are too rare.
 
     Shapes: estimate, std_error, df (k,), covariance (k, k).
+
+    An estimate with few `events` has the distribution of their sum.
     """
-    uncommon = np.where(std_error > 0.0, parts.uncommon, np.inf)
+    counted = (
+        np.zeros(len(terms), dtype=bool) if events is None else events.counted(std_error, parts.uncommon)
+    )
+    uncommon = np.where((std_error > 0.0) & ~counted, parts.uncommon, np.inf)
     hidden = np.where(without_interval(uncommon), np.nan, 0.0)
     std_error, covariance = std_error + hidden, covariance + hidden[:, None] + hidden[None, :]
-    notes, cautions = tuple(rare_notes(terms, uncommon)), rare_cautions(terms, uncommon, parts.expected)
-    if not np.any(parts.expected > SKEWED):
-        return PartsLaw(StudentReference(estimate, std_error, df), std_error, covariance, notes, cautions)
-    # Parts without rounds have variance 0, which the skewed distribution does not allow, so a negligible one
-    # replaces it; a NaN error still gives no interval.
+    expected = np.where(counted, 0.0, parts.expected)
+    notes, cautions = tuple(rare_notes(terms, uncommon)), rare_cautions(terms, uncommon, expected)
+    law: StudentReference | SkewedSumReference = StudentReference(estimate, std_error, df)
+    if np.any(expected > SKEWED):
+        notes = (rare_outcomes.CORRECTED(), *notes)
+        law = _skewed(parts, estimate, std_error, df)
+    if events is None or not counted.any():
+        return PartsLaw(law, std_error, covariance, notes, cautions)
+    least = np.minimum(events.worth, parts.uncommon)
+    worth = several([f"{terms[j]} ({least[j]:.1f})" for j in np.flatnonzero(counted).tolist()], _SHOWN)
+    sums = EventSumReference(estimate, events.sums.enlarged(std_error))
+    notes = (*notes, rare_outcomes.COUNTED(terms=worth, enough=FEW_EVENTS))
+    return PartsLaw(_joined(law, sums, counted, std_error), std_error, covariance, notes, cautions, counted)
+
+
+def _skewed(
+    parts: PartShapes, estimate: FloatArray, std_error: FloatArray, df: FloatArray
+) -> SkewedSumReference:
+    """MOVER over the parts; estimate, std_error, df (k,).
+
+    Parts without rounds have variance 0, which the skewed distribution does not allow, so a negligible one
+    replaces it; a NaN error still gives no interval.
+    """
     error = np.maximum(parts.error, 1e-9 * std_error[:, None])
-    corrected = SkewedSumReference(estimate, error, parts.skewness, df)
-    return PartsLaw(corrected, std_error, covariance, (rare_outcomes.CORRECTED(), *notes), cautions)
+    return SkewedSumReference(estimate, error, parts.skewness, df)
+
+
+def _joined(
+    law: StudentReference | SkewedSumReference, sums: EventSumReference, counted: BoolArray, size: FloatArray
+) -> Reference:
+    """The second distribution where estimates are counted, and the first elsewhere; size (k,), the errors."""
+    if counted.all():
+        return sums
+    one = [slice(j, j + 1) for j in range(len(counted))]
+    parts: list[Reference] = [
+        EventSumReference(sums.estimate[j], sums.sums.of(j)) if counted[j].item() else _only(law, j)
+        for j in one
+    ]
+    return JoinedReference(tuple(parts), law.estimate, size, np.where(counted, np.inf, law.df))
+
+
+def _only(law: StudentReference | SkewedSumReference, rows: slice) -> Reference:
+    """The distribution of one estimate."""
+    if isinstance(law, StudentReference):
+        return StudentReference(law.estimate[rows], law.std_error[rows], law.df[rows])
+    return SkewedSumReference(law.estimate[rows], law.std_error[rows], law.skewness[rows], law.df[rows])
 
 
 def without_interval(uncommon: FloatArray) -> BoolArray:

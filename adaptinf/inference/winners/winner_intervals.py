@@ -13,8 +13,10 @@ from scipy.special import ndtri
 from adaptinf.claims.arms.winners import TIED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.arms.weighted_facts import COMMON
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results import Results
+from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.winners.contest import (
     Contest,
     asked_of,
@@ -233,6 +235,7 @@ def later_results(
     """The winner's ordinary results from the held-out rounds; keep has shape (T,)."""
     if contest.against is None:
         return ArmMeans(log, [arms[contest.won]], rounds=keep).fit(**options)
-    return Contrast(log, treatment=arms[contest.won], control=arms[contest.against], rounds=keep).fit(
-        **options
-    )
+    # Weights shared by all arms are, for a pair, those shared by both.
+    shared = {"weights": COMMON} if options.get("weights") == JOINT else {}
+    pair = Contrast(log, treatment=arms[contest.won], control=arms[contest.against], rounds=keep)
+    return pair.fit(**{**options, **shared})

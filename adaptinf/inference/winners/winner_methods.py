@@ -14,9 +14,12 @@ from adaptinf.claims.arms import winners as claims
 from adaptinf.inference.arms.choice import rare_arms
 from adaptinf.inference.arms.order import ORDER as ARMS
 from adaptinf.inference.arms.question import Question
+from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.results import Results
 from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.inference.validity.order import Order
+from adaptinf.inference.validity.rare import FEWEST as FEWEST_OUTCOMES
+from adaptinf.inference.validity.rare import without_interval
 from adaptinf.inference.winners.contest import Contest
 from adaptinf.inference.winners.winner_intervals import later_results
 from adaptinf.inference.winners.winner_law import WinnerLaw
@@ -100,12 +103,27 @@ class HeldOutFacts(ContestFacts):
         """Whether an arm would have no standard error there."""
         return bool(self._last_pulls.min() < FEWEST)
 
+    @property
+    def hardly_varied(self) -> dict[str, int]:
+        """Whether an arm has too few outcomes there, other than its most common one, for an interval."""
+        log, profile = self.profile.log, self.profile
+        reward = log.arrays.reward[self._first_of_last :]
+        found = uncommon_outcomes(log.arrays.action[self._first_of_last :], reward, log.n_arms)
+        few = bool(without_interval(found[self.question.codes]).any()) and not profile.incomplete
+        return {"fewest": FEWEST_OUTCOMES} if few else {}
+
+    @cached_property
+    def _first_of_last(self) -> int:
+        """The first round of the last batch."""
+        batch = self.profile.log.arrays.batch
+        assert batch is not None
+        return int(np.searchsorted(batch, batch[-1]))
+
     @cached_property
     def _last_pulls(self) -> FloatArray:
         """Number of rounds of each arm in the last batch, shape (k,)."""
-        log, batch = self.profile.log, self.profile.log.arrays.batch
-        assert batch is not None
-        last = log.arrays.action[int(np.searchsorted(batch, batch[-1])) :]
+        log = self.profile.log
+        last = log.arrays.action[self._first_of_last :]
         return np.bincount(last, minlength=log.n_arms)[self.question.codes].astype(np.float64)
 
 
@@ -223,7 +241,7 @@ def _held_out(question: WinnerQuestion) -> list[Verdict]:
     facts = HeldOutFacts(question.arms)
     if reason := first(claims.HELD_OUT_NEEDS, facts):
         return [replace(found, label="not valid", reason=reason, assumes=(), warning="")]
-    warning = sentence(said((claims.HARDLY_CHOSEN,), facts))
+    warning = sentence(said((claims.HARDLY_CHOSEN, claims.HARDLY_VARIED), facts))
     return [replace(found, reason=_with(found, claims.HAS_NO_PART), warning=warning)]
 
 

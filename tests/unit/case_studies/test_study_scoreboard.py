@@ -333,6 +333,42 @@ def test_which_is_narrowest_is_judged_among_those_that_cover() -> None:
     [wider] = compare.not_narrowest(rows, "ours").to_dict("records")
     assert (wider["cell"], wider["narrower"], wider["elsewhere"]) == ("coin/a/2/all", "naive", 0.5)
     assert wider["why"] == "wider; the other misses in another world of this design"
+    [group] = compare.causes(rows, "ours").to_dict("records")
+    assert group == {
+        "cause": "the other misses in another world of this design",
+        "cells": 1,
+        "wider": pytest.approx(1.2),
+        "lowest elsewhere": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("cell", "target", "why", "cause"),
+    [
+        ("coin/rare/2/all", "ratio", "refused in every log", "refused in every log"),
+        ("coin/rare/2/all", "leader", "wider, and", "the interval allows for the choice of the arm"),
+        ("ucb/equal/2/none", "arm", "wider, and", "no chances are logged"),
+        ("coin/skewed/2/all", "arm", "wider, and", "rare, skewed or repeated outcomes"),
+        ("mad/equal/2/all", "arm", "wider, and", "the interval does not assume that chances settle"),
+    ],
+)
+def test_cells_are_grouped_by_what_their_width_is_the_price_of(
+    cell: str, target: str, why: str, cause: str
+) -> None:
+    assert compare._cause(pd.Series({"cell": cell, "target": target, "why": why})).startswith(cause)
+
+
+def test_tools_with_few_cells_say_why() -> None:
+    rows = pd.DataFrame(
+        [("growthbook", 0.001)] * 12 + [("ville", 0.02)] * 30 + [("pyssed", 0.002)] * 4,
+        columns=["tool", "seconds"],
+    )
+    lines = page.few_cells(rows).splitlines()[2:]
+    assert lines == [
+        "| growthbook | 12 | 12 | 1.0 | its documentation speaks to no others |",
+        "| ville | 30 | 131 | 20.0 | the others were not run |",
+        "| pyssed | 4 | 4 | 2.0 | its documentation speaks to no others |",
+    ]
 
 
 def test_sentences_of_the_page_quote_its_tables() -> None:
@@ -352,3 +388,12 @@ def test_sentences_of_the_page_quote_its_tables() -> None:
         for ours, other in zip((row.leader, row.lowest), earlier[row.tool][row.arms], strict=True):
             error = math.sqrt(ours * (1 - ours) / row.logs + other * (1 - other) / logs)
             assert abs(ours - other) <= 0.02 + 1.96 * error, row
+
+
+def test_a_tool_that_was_not_run_in_all_of_its_worlds_is_not_called_valid_in_all() -> None:
+    rows = compare.read_results()
+    mad = rows[(rows["design"] == "mad") & (rows["target"] == "arm")]
+    assert set(mad[mad["tool"] == "sandwich"]["world"]) < set(mad["world"])
+    assert mad[mad["tool"] == "sandwich"]["near"].all()
+    assert "sandwich" not in set(compare.everywhere(mad)["tool"])
+    assert "adaptinf" in set(compare.everywhere(mad)["tool"])

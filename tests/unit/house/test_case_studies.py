@@ -101,6 +101,7 @@ def claims_of(page: str) -> list[list[str]]:
         ("bias_of_bandits", 35),
         ("conse_frontier", 73),
         ("false_discovery", 35),
+        ("llm_arena", 20),
         ("local_privacy", 83),
         ("max_information", 26),
         ("private_elimination", 7),

@@ -15,6 +15,7 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.claims import policies as claims
+from adaptinf.claims import rare_outcomes
 from adaptinf.claims.data import outcome_models
 from adaptinf.claims.propensities import FEW_EFFECTIVE
 from adaptinf.designs import EpsilonGreedy
@@ -376,7 +377,7 @@ class TestNumericalCare:
         assert stable.ess.iloc[0] > 50
         PolicyValue(rare, "b").fit()
 
-    def test_an_effective_sample_that_holds_few_events_warns(self) -> None:
+    def test_an_effective_sample_that_holds_few_events(self) -> None:
         rng = np.random.default_rng(11)
         rounds, share = 4_000, 0.02
         action = (rng.random(rounds) < share).astype(np.int64)
@@ -388,9 +389,12 @@ class TestNumericalCare:
         )
         log = AdaptiveLog.from_arrays(arrays, arms=("common", "rare"))
         size, rate = action.sum(), arrays.reward.mean()
-        with pytest.warns(AdaptinfWarning) as caught:
-            result = PolicyValue(log, "rare").fit(weights="uniform")
+        result = PolicyValue(log, "rare").fit(weights="uniform")
         assert result.ess.iloc[0] == pytest.approx(size)
+        assert result.cautions == ()
+        assert says(result.notes, rare_outcomes.COUNTED, terms=f"rare ({size * rate:.1f})", enough=10)
+        with pytest.warns(AdaptinfWarning) as caught:
+            result = PolicyValue(log, "rare").fit(weights="uniform", outcome=np.full((rounds, 2), 0.9))
         told = {"size": size, "rate": rate, "worth": size * rate}
         told = {name: pytest.approx(value) for name, value in told.items()}
         assert says(result.cautions[0], claims.FEW_EVENTS, enough=10, **told)

@@ -1,0 +1,171 @@
+"""Inference on weighted sums of rare events: gamma limits for sums of Poisson counts; MOVER for differences.
+
+References
+----------
+Fay, Feuer (1997), "Confidence intervals for directly standardized rates: a method based on the gamma
+distribution". Zou, Donner (2008), "Construction of confidence limits about effect measures: a general
+approach" (MOVER: limits of a difference from those of its parts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import special
+
+from adaptinf.claims.laws import GAMMA
+from adaptinf.inference.distributions.sample_shape import common_outcome
+from adaptinf.inference.distributions.tails import LOG_2, normal_quantile
+from adaptinf.typing import BoolArray, FloatArray
+
+_LEAST = -700.0
+"""Log of the smallest tail for which gamma quantiles are computed."""
+_BISECTIONS = 64
+
+
+def gamma_limits(
+    total: FloatArray, variance: FloatArray, largest: FloatArray, tail: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Limits of the mean of a sum of counts with weights, each missed with probability `tail`; (...,).
+
+    `total` is the sum of the events' weights, `variance` that of their squares, and `largest` is the weight
+    of the next event at worst. The lower limit is a quantile of the gamma distribution with the mean y and
+    variance v of the sum, the upper limit of that with mean y + w and variance v + w^2. If all weights are
+    equal, they are the exact limits of a Poisson mean.
+    """
+    least = _gamma_quantile(total, variance, tail, special.gammaincinv)
+    most = _gamma_quantile(total + largest, variance + largest**2, tail, special.gammainccinv)
+    return least, most
+
+
+def _gamma_quantile(
+    mean: FloatArray, variance: FloatArray, tail: FloatArray, inverse: np.ufunc
+) -> FloatArray:
+    """Quantile of a gamma distribution; 0 if the mean is 0."""
+    some = (mean > 0.0) & (variance > 0.0)
+    scale = np.divide(variance, mean, out=np.ones(mean.shape), where=some)
+    shape = np.divide(mean, scale, out=np.ones(mean.shape), where=some)
+    return np.where(some, scale * inverse(shape, tail), mean)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventSums:
+    """Sums over the rounds with an uncommon reward, in two parts for each of k estimates.
+
+    Shapes: total, variance, largest (k, 2).
+
+    The first part raises an estimate, and the second lowers it: `total` is what its events add, `variance`
+    the sum of the squares, and `largest` the most that one event could have added in a round.
+    """
+
+    total: FloatArray
+    variance: FloatArray
+    largest: FloatArray
+
+    def of(self, rows: slice | BoolArray) -> EventSums:
+        """Those of some estimates."""
+        return EventSums(self.total[rows], self.variance[rows], self.largest[rows])
+
+    def enlarged(self, std_error: FloatArray) -> EventSums:
+        """With variances that are not below the squared standard errors, where these are larger; (k,)."""
+        known = self.variance.sum(axis=1)
+        ratio = np.divide(std_error**2, known, out=np.ones(known.shape), where=known > 0.0)
+        return replace(self, variance=self.variance * np.fmax(ratio, 1.0)[:, None])
+
+
+def event_sums(share: FloatArray, reward: FloatArray) -> EventSums:
+    """Sums of the uncommon rewards behind k estimates; share (T, k), reward (T,).
+
+    `share` is the amount that a unit of a round's reward adds to an estimate. An event is a reward other than
+    the most common one among the rounds whose reward raises the estimate, or among those whose reward lowers
+    it; if none is common there, the sums are NaN. One more event could be as large as any reward of the log.
+    """
+    sums = np.zeros((3, share.shape[1], 2))
+    ends = np.array([reward.max(initial=-np.inf), reward.min(initial=np.inf)])
+    for j, own in enumerate(share.T):
+        for used in (own > 0.0, own < 0.0):
+            if not used.any():
+                continue
+            common = common_outcome(reward[used])
+            sums[:, j] += (
+                np.nan if common is None else _sides(own[used], reward[used] - common, ends - common)
+            )
+    return EventSums(*sums)
+
+
+def _sides(share: FloatArray, above: FloatArray, ends: FloatArray) -> FloatArray:
+    """Total, sum of squares and largest gain of the events that raise, and lower, an estimate; (3, 2).
+
+    Shapes: share, above (n,), ends (2,), the largest and smallest that an event was in any round.
+    """
+    gains, reach = share * above, share[:, None] * ends
+    found = []
+    for side in (1.0, -1.0):
+        gain = np.maximum(side * gains, 0.0)
+        found.append([gain.sum(), gain @ gain, max(0.0, float((side * reach).max()))])
+    return np.array(found).T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventSumReference:
+    """Two-sided tests and intervals for estimates that few events determine.
+
+    Shapes: estimate (k,), sums (k, 2).
+
+    The estimate is a sum over the events, with weights that depend on the past alone, apart from terms that
+    vary little if events are rare. If y_1, l_1 and u_1 are the total and the limits of the part that raises
+    it, and y_2, l_2 and u_2 those of the part that lowers it, the limits are
+
+        [(y_1 - l_1)^2 + (u_2 - y_2)^2]^(1/2) below and [(u_1 - y_1)^2 + (y_2 - l_2)^2]^(1/2) above
+
+    the estimate (MOVER). P-values come from intervals by inversion.
+
+    Fay, M. P. and Feuer, E. J. (1997). Confidence intervals for directly standardized rates: a method based
+    on the gamma distribution. Statistics in Medicine 16, 791-801.
+    """
+
+    estimate: FloatArray
+    sums: EventSums
+    name: str = field(default=GAMMA(), init=False)
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "z", False, False
+
+    def statistics(self, null: float) -> FloatArray:
+        """Normal quantiles of the p-values, with the sign of the distance, shape (k,)."""
+        tails = self.log_pvalues(null) - LOG_2
+        sizes = [0.0 if tail >= -LOG_2 else normal_quantile(tail) for tail in tails.tolist()]
+        return np.asarray(np.sign(self.estimate - null) * np.array(sizes) + 0.0 * tails, dtype=np.float64)
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logarithms of the two-sided p-values, shape (k,); -inf if no interval reaches the null."""
+        distance = self.estimate - null
+        size = np.abs(distance)
+        low = np.full(size.shape, _LEAST)
+        high = np.full(size.shape, -LOG_2)
+        never = self._reach(np.full(size.shape, -np.inf), distance) < size
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            within = self._reach(middle, distance) >= size
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        found = np.where(self._reach(np.full(size.shape, -LOG_2), distance) >= size, 0.0, low + LOG_2)
+        return np.where(np.isnan(size), np.nan, np.where(never, -np.inf, found))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        tail = np.full(self.estimate.shape, log_alpha - LOG_2)
+        below = self._reach(tail, np.ones(tail.shape))
+        above = self._reach(tail, -np.ones(tail.shape))
+        return np.column_stack((self.estimate - below, self.estimate + above))
+
+    @np.errstate(under="ignore")
+    def _reach(self, log_tail: FloatArray, side: FloatArray) -> FloatArray:
+        """Distance from the estimate to its lower limit where `side` is positive, else to the upper; (k,)."""
+        total = self.sums.total
+        tail = np.where(log_tail < _LEAST, 0.0, np.exp(log_tail))[:, None]
+        least, most = gamma_limits(
+            total, self.sums.variance, self.sums.largest, np.broadcast_to(tail, total.shape)
+        )
+        down, up = total - least, most - total
+        swapped = np.where(side[:, None] > 0.0, [True, False], [False, True])
+        return np.asarray(np.hypot(*np.where(swapped, down, up).T), dtype=np.float64)
