@@ -25,6 +25,7 @@ from adaptinf.parameters import (
     number_array,
 )
 from adaptinf.plans.planning.count_looks import count_problems
+from adaptinf.plans.planning.dates import date_problems
 from adaptinf.plans.planning.timing import timing_problems
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
@@ -40,19 +41,20 @@ def plan_problems(
     problems += alpha_problems(given["alpha"])
     problems += timing_problems(given["delay"], given["accrual"], given["dropout"])
     rounds = number_array(looks)
-    problems += look_problems(looks, rounds, given["horizon"])
+    by_date = given["clock"] == "date"
+    if by_date:
+        problems += date_problems(looks, given["start"], given["horizon"], given["accrual"], law)
+    else:
+        problems += look_problems(looks, rounds, given["horizon"])
+        problems += [] if given["start"] is None else ['start requires clock="date"']
     for name in ("futility", "drop"):
         problems += limit_problems(name, given[name], by_look(given[name], looks))
     if drop is not None and (len(treatments) < 2 or law != "z"):
         problems.append("drop requires several treatments and law 'z'")
-    if given["clock"] != "rounds":
-        problems.append(
-            f'clock must be "rounds": looks by date are not available, got {given["clock"]!r:.20}'
-        )
     if given["strata"] is not None and law != "z":
         problems.append(f'strata requires law="z", got {law!r}')
     return problems + law_problems(
-        law, given["margin"], given["design"], len(labels), None if problems else rounds
+        law, given["margin"], given["design"], len(labels), None if problems or by_date else rounds
     )
 
 
@@ -70,6 +72,7 @@ _ALLOWED: Mapping[str, Constraint] = MappingProxyType(
         "replays": COUNT,
         "seed": Count(0),
         "least": NON_NEGATIVE,
+        "clock": OneOf("rounds", "date"),
         "strata": OrNone(Is(str, "the name of a column")),
     }
 )

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from adaptinf.inference.group_sequential.joint_crossing import JointWalk, limits
 from adaptinf.inference.group_sequential.score_process import ScoreProcesses
-from adaptinf.plans.decisions import Decision, Rule, normal_score
+from adaptinf.plans.decisions import Decision, Rule, no_ends, normal_score
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _NEVER = np.iinfo(np.int64).max
@@ -114,7 +114,7 @@ class SeveralCourse:
     """A trial of several treatments up to its last look so far, counted from 0.
 
     Shapes (J,): rejected; gone, the first look without the treatment; at, the last look that tested it, -1 if
-    none did.
+    none did. `ends` (k,) are the rounds up to each look.
     """
 
     decision: Decision
@@ -123,6 +123,12 @@ class SeveralCourse:
     gone: IntArray
     at: IntArray
     closed: ClosedTests
+    ends: IntArray = field(default_factory=no_ends)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds up to the look."""
+        return int(self.ends[self.look])
 
     @property
     def tests(self) -> tuple[int, ...]:

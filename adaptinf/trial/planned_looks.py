@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ NUMBERS = ("statistic", "bound")
 ARMS = ("leading", "rejected", "dropped")
 _COLUMNS = ("stage", "rounds", "time", *NUMBERS, *ARMS, "decision", "lost")
 _BY = "the plan"
+DAY = 86_400.0
+"""Seconds of a day."""
 
 
 class PlannedLooks(Acts):
@@ -39,6 +42,57 @@ class PlannedLooks(Acts):
 
     recomputes = False
     """Whether looks are recomputed from the rows before them, and compared."""
+    now = ""
+    """The time, set by any caller that requests a change."""
+    _moments: list[list[float]]
+    """With looks by date: when each participant was assigned and each outcome recorded, in seconds."""
+
+    @property
+    def by_date(self) -> bool:
+        """Whether looks are due at times."""
+        return bool(self.declared.get(PLAN, {}).get("clock") == "date")
+
+    def noted(self, number: int, entry: Entry) -> None:
+        """Also keep the times that looks by date depend on."""
+        super().noted(number, entry)
+        if not self.by_date or entry["kind"] not in ("assign", "record", "erase"):
+            return
+        at = _seconds(entry["time"])
+        if entry["kind"] == "assign":
+            if entry["round"] > len(self.moments):
+                self.moments.append([at, math.inf])
+            return
+        one = self.moments[entry["decision"] - 1]
+        if entry["kind"] == "record" or one[1] == math.inf:
+            one[1] = at
+
+    @property
+    def moments(self) -> list[list[float]]:
+        """Times of assignment and of recording, by decision."""
+        self.__dict__.setdefault("_moments", [])
+        return self._moments
+
+    @property
+    def _begun(self) -> float | None:
+        """When the trial began, in seconds; None before its first participant if the plan states no date."""
+        moment = self._needed().start.moment
+        if moment is not None:
+            return float(moment.replace(tzinfo=UTC).timestamp())
+        return self.moments[0][0] if self.moments else None
+
+    @property
+    def look_times(self) -> tuple[float, ...]:
+        """When looks by date are due, in seconds; empty before the trial begins, and for other looks."""
+        begun = self._begun if self.by_date else None
+        return () if begun is None else tuple(begun + DAY * day for day in self.declared[LOOKS])
+
+    def _complete(self, time: float = math.inf) -> int:
+        """Number of participants before the first one whose outcome was pending at a time."""
+        waiting = set(self.session.pending)
+        for number, (arrived, known) in enumerate(self.moments):
+            if number + 1 in waiting or max(arrived, known) > time:
+                return number
+        return len(self.moments)
 
     @cached_property
     def plan(self) -> StatedPlan | None:
@@ -66,11 +120,15 @@ class PlannedLooks(Acts):
         return None if last is None or last["overridden"] else last
 
     @property
-    def next_look(self) -> int | None:
-        """Number of participants after which the next look is due; None if there is none."""
+    def next_look(self) -> int | str | None:
+        """Number of participants, or time in UTC, at which the next look is due; None if there is none."""
         taken, planned = self._last_stage, self.declared.get(LOOKS, [])
-        done = len(planned) <= taken or ended(self.looks) is not None
-        return None if done else int(planned[taken])
+        if len(planned) <= taken or ended(self.looks) is not None:
+            return None
+        if self.by_date:
+            times = self.look_times
+            return said_time(times[taken]) if times else None
+        return int(planned[taken])
 
     @property
     def _last_stage(self) -> int:
@@ -85,10 +143,10 @@ class PlannedLooks(Acts):
         if not due:
             yield self._latest(plan), None
         for place, stage in enumerate(due):
-            waiting = self._waiting(int(plan.looks[stage - 1]))
+            waiting = [] if self.by_date else self._waiting(int(plan.looks[stage - 1]))
             if waiting and place:
                 return
-            refuse("look", self._waiting_told(stage, int(plan.looks[stage - 1]), waiting))
+            refuse("look", self._waiting_told(stage, plan.looks[stage - 1], waiting))
             entry = self._look(plan, stage)
             self._decide(entry)
             found = plan.recorded(_as_look(entry))
@@ -107,7 +165,13 @@ class PlannedLooks(Acts):
 
     def _due(self) -> list[int]:
         """Numbers of the looks that are due."""
-        reached = sum(rounds <= self.session.rounds for rounds in self.declared[LOOKS])
+        if self.by_date:
+            # Once all outcomes of the horizon are known, nothing more can be, and the next look is the last.
+            full = self._complete() >= self.declared["horizon"]
+            reached = sum(time <= _seconds(self.now) for time in self.look_times)
+            reached = max(reached, self._last_stage + 1) if full else reached
+        else:
+            reached = sum(rounds <= self.session.rounds for rounds in self.declared[LOOKS])
         return [] if self.next_look is None else list(range(self._last_stage + 1, reached + 1))
 
     def _latest(self, plan: StatedPlan) -> Any:
@@ -119,7 +183,7 @@ class PlannedLooks(Acts):
         return [decision for decision in self.session.pending if decision <= rounds]
 
     @staticmethod
-    def _waiting_told(stage: int, rounds: int, waiting: Sequence[int]) -> list[str]:
+    def _waiting_told(stage: int, rounds: Any, waiting: Sequence[int]) -> list[str]:
         if not waiting:
             return []
         one = len(waiting) == 1
@@ -132,13 +196,9 @@ class PlannedLooks(Acts):
 
     def _look(self, plan: StatedPlan, stage: int) -> Entry:
         """The row of a look."""
-        log = self.planned(logged(self.session, "drop", True, "keep"))
-        found = plan.look(log, stage)
-        reward = log.arrays.recorded[: found.rounds]
+        found, lost = self._found(plan, stage)
         numbers = {name: float(getattr(found, name)) for name in NUMBERS}
-        told = (
-            f"look {found.stage} of {len(plan.looks)}, after {found.rounds:,} participants: {found.decision}"
-        )
+        told = f"look {found.stage} of {len(plan.looks)}, {found.taken}: {found.decision}"
         return {
             "kind": LOOK,
             "stage": found.stage,
@@ -146,9 +206,23 @@ class PlannedLooks(Acts):
             **{name: None if math.isnan(number) else number for name, number in numbers.items()},
             "verdict": found.decision,
             **{name: plain_list(getattr(found, name)) for name in ARMS},
-            "lost": int(np.count_nonzero(np.isnan(reward))),
+            "lost": lost,
             "reason": told,
         }
+
+    def _found(self, plan: StatedPlan, stage: int) -> tuple[Any, int]:
+        """A look, and the number of lost outcomes that it would have used."""
+        also: list[Entry] = []
+        if self.by_date:
+            rounds = self._complete(self.look_times[stage - 1])
+            told = {"stage": stage, "rounds": rounds, "decision": GOES_ON, "overridden": False}
+            also = [told]
+            if not rounds:
+                last = "too few data" if stage == len(plan.looks) else GOES_ON
+                return plan.recorded({**told, "decision": last}), 0
+        log = self.planned(logged(self.session, "drop", True, "keep"), also)
+        found = plan.look(log, stage)
+        return found, int(np.count_nonzero(np.isnan(log.arrays.recorded[: found.rounds])))
 
     def _decide(self, entry: Entry) -> None:
         """Assign no more participants if the look ended the trial."""
@@ -195,8 +269,8 @@ class PlannedLooks(Acts):
             "whether it continues"
         )
 
-    def planned(self, log: AdaptiveLog) -> AdaptiveLog:
-        """The log with the plan and its looks; the same log if there is no plan."""
+    def planned(self, log: AdaptiveLog, also: Sequence[Entry] = ()) -> AdaptiveLog:
+        """The log with the plan, its looks, and further ones; the same log if there is no plan."""
         if PLAN not in self.declared or log.design is None:
             return log
         kept = ("stage", "rounds", *NUMBERS, *ARMS, "decision")
@@ -204,12 +278,21 @@ class PlannedLooks(Acts):
             {**{name: look[name] for name in kept if name in look}, "overridden": bool(look["overridden"])}
             for look in self.looks
         ]
-        told = {**log.design.parameters, PLAN: self.declared[PLAN], LOOKS: looks}
+        told = {**log.design.parameters, PLAN: self.declared[PLAN], LOOKS: [*looks, *also]}
         if (last := ended(self.looks)) is not None:
             told[STOP_REASON] = last["reason"]
         made = copy(log if self.cut_short else log.stating("planned"))
         made.design, made.kept = replace(log.design, parameters=told), {}
         return made
+
+
+def said_time(seconds: float) -> str:
+    """A time in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
 
 
 def plain_list(value: Any) -> Any:

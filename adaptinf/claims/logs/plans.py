@@ -15,6 +15,12 @@ GOES_ON = Claim(
     "under the plan, no look up to round {rounds} stops the trial; the next look is after round {after}",
     "needs",
 )
+GOES_ON_BY_DATE = Claim(
+    "plans.plan.Plan.analyse",
+    "the plan does not stop at any look that the log has reached; the next one is on day {day}: if the log "
+    "is complete until then, use as_of={day}",
+    "needs",
+)
 STAGEWISE = Claim(
     "plans.plan.Plan.analyse",
     "The estimate is median-unbiased; the interval and p-value use stage-wise ordering, which ranks "

@@ -125,6 +125,8 @@ def _walk(
     """
     arms, pairs, steps, sums, products = work
     look, many = 0, treatments.shape[0]
+    while look < looks.shape[0] and looks[look] == 0:
+        look += 1
     for t in range(looks[-1]):
         arm, y, second = action[t], reward[t], propensities[t, control]
         for j in range(many):
@@ -166,8 +168,8 @@ def score_processes(
 ) -> ScoreProcesses:
     """The scores of several treatments at some looks.
 
-    Shapes: action, reward (T,), propensities (T, K), looks (k,), numbers of rounds, ascending; `treatments`
-    and `control` are positions of arms.
+    Shapes: action, reward (T,), propensities (T, K), looks (k,), numbers of rounds that do not decrease;
+    `treatments` and `control` are positions of arms.
     """
     many, ends = len(treatments), np.asarray(looks, dtype=np.int64)
     shape = (len(ends), many)

@@ -248,8 +248,8 @@ class Planning:
         Returns
         -------
         float
-            Given the score at the latest look. Later information is projected in proportion to the rounds,
-            and futility is ignored.
+            Given the score at the latest look. Later information is projected in proportion to the rounds
+            or days, and futility is ignored.
 
         Raises
         ------

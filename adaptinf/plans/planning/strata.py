@@ -12,7 +12,7 @@ from adaptinf.inference.group_sequential.score_process import ScoreProcess, Scor
 from adaptinf.parameters import refuse
 from adaptinf.plans.stored_plans import outcomes_of
 from adaptinf.texts import absent
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -27,7 +27,7 @@ def stratified_processes(
     """
     known = outcomes_of(log)
     arms = tuple(codes[:-1]), codes[-1]
-    if strata is None:
+    if strata is None or looks[-1] == 0:
         return score_processes(*known, *arms, looks, null)
     columns = list(log.frame.columns)
     refuse("Plan", [absent("strata", strata, columns, "the log has")] if strata not in columns else [])
@@ -37,8 +37,7 @@ def stratified_processes(
         rows = np.flatnonzero(stratum == code)
         ends = np.searchsorted(rows, looks, side="left")
         action, reward, propensities = known[0][rows], known[1][rows], known[2][rows]
-        found = score_processes(action, reward, propensities, *arms, ends[ends > 0], null)
-        parts.append(_from_the_first(found, len(looks)))
+        parts.append(score_processes(action, reward, propensities, *arms, ends, null))
     return _summed(parts)
 
 
@@ -46,17 +45,6 @@ def inflated(found: ScoreProcesses, factor: float) -> ScoreProcesses:
     """Scores divided by a factor of all standard errors."""
     each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
     return found if factor == 1.0 else found._replace(each=tuple(each))
-
-
-def _from_the_first(found: ScoreProcesses, size: int) -> ScoreProcesses:
-    """Processes with zeros at the looks that come before the first row of a stratum."""
-    missing = size - len(found.products)
-    each = tuple(ScoreProcess(*(_padded(values, missing) for values in one)) for one in found.each)
-    return ScoreProcesses(each, _padded(found.products, missing))
-
-
-def _padded(values: FloatArray, missing: int) -> FloatArray:
-    return np.concatenate([np.zeros((missing, *values.shape[1:])), values])
 
 
 def _summed(parts: Sequence[ScoreProcesses]) -> ScoreProcesses:

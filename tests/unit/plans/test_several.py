@@ -179,11 +179,11 @@ def test_an_arm_that_left_stays_in_the_critical_values() -> None:
     np.testing.assert_array_equal(
         left(chance, (1, 2, 0), np.array([100, 200, 300])), [2, np.iinfo(np.int64).max]
     )
-    tested = plan.follow_several(plan.processes(log), log).closed.scores.tested
+    tested = plan.follow_several(plan.processes(log), log, plan.looks).closed.scores.tested
     assert tested.tolist() == [[True, True], [False, True]]
     before, after = plan.processes(log).products
     growth = after[1, 1] / before[1, 1]
-    grown = plan.follow_several(plan.processes(log), log).closed.scores.products
+    grown = plan.follow_several(plan.processes(log), log, plan.looks).closed.scores.products
     np.testing.assert_allclose(grown, [before, [growth * before[0], [growth * before[0, 1], after[1, 1]]]])
     result = plan.analyse(log)
     first = plan.processes(log[:150]).each[0]

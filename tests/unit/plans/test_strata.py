@@ -54,9 +54,9 @@ def test_what_is_refused() -> None:
     with pytest.raises(ParameterError, match="feature"):
         plan_of().look(log)
     with pytest.raises(ParameterError) as caught:
-        plan_of(law="rerandomization", clock="date")
+        plan_of(law="rerandomization", clock="days")
     problems = " ".join(caught.value.problems)
-    assert 'clock must be "rounds": looks by date are not available' in problems
+    assert "clock must be 'rounds' or 'date', got 'days'" in problems
     assert 'strata requires law="z"' in problems
     with pytest.raises(ParameterError, match="strata must be the name of a column"):
         plan_of(strata=3)
