@@ -16,12 +16,15 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import special
 
 from adaptinf.inference.group_sequential.joint_crossing import JointWalk, limits
 from adaptinf.inference.group_sequential.score_process import ScoreProcesses
 from adaptinf.plans.decisions import Decision, Rule, no_ends, normal_score
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+_CLOSE = 1e-6
+"""Margin for rounding errors of critical values."""
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -55,6 +58,14 @@ class ClosedTests:
     def excess(self, members: tuple[int, ...], look: int) -> float:
         """Largest difference of score and critical value up to a look; the test rejects from 0."""
         return self._test(members).until(look)[1]
+
+    def least(self, look: int) -> float:
+        """A value below the critical values of all hypotheses at a look, which need not be computed for it.
+
+        The probability of a score at least as large as the critical value of a look is at most the level
+        spent by then.
+        """
+        return -float(special.ndtri(self.spent[: look + 1].sum())) - _CLOSE
 
     def bound(self, members: tuple[int, ...], look: int) -> float:
         """Critical value of a hypothesis at a look; infinite if it makes no test."""
@@ -181,7 +192,7 @@ class Following:
         self.gone = np.where(self._leaves < _NEVER, self._leaves, absent)
         self._enter(processes)
         tested = scores.tested[look]
-        if tested.any() and self._tests.excess(tuple(range(scores.many)), look) >= 0.0:
+        if self._may_reject() and self._tests.excess(tuple(range(scores.many)), look) >= 0.0:
             self._rejected = tested & np.array(
                 [self._tests.rejected(j, look) >= 0.0 for j in range(scores.many)]
             )
@@ -193,6 +204,12 @@ class Following:
             self.decision = _futile(scores, self.gone, look, rule)
         else:
             self.decision = "no rejection" if tested.any() else "too few data"
+
+    def _may_reject(self) -> bool:
+        """Whether some score is large enough for a rejection at this look."""
+        z = self._scores.z[self._look, self._scores.tested[self._look]]
+        size = np.abs(z) if self._rule.sides == 2 else z
+        return bool(size.max(initial=-math.inf) >= self._tests.least(self._look))
 
     def _enter(self, processes: ScoreProcesses) -> None:
         """What the tests need of a look."""

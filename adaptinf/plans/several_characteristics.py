@@ -37,8 +37,7 @@ def trial(
     if tested.any():
         error = reference.estimate - truth
         two_sided = course.closed if plan.sides == 2 else reference.tests(2.0 * plan.alpha)
-        low, high = reference.limits(two_sided).T
-        held = float(np.all(~tested | ((low <= truth) & (truth <= high))))
+        held = float(reference.contains(truth, two_sided).all())
     size = course.rounds
     rounds = np.bincount(followed.action[:size], minlength=len(plan.arms))
     times = calendar_numbers(plan, followed.calendar, course.look, size)
