@@ -112,6 +112,16 @@ def normal_score(z: float, df: float) -> float:
     return math.copysign(-float(special.ndtri_exp(log_student_tail(abs(z), df))), z)
 
 
+def with_all(course: Course, process: ScoreProcess, rounds: int) -> Course:
+    """A course whose last test uses all rounds; process, the scores after all."""
+    information, slope, z = course.information.copy(), course.slope.copy(), course.z.copy()
+    information[-1], slope[-1] = process.clock[-1], process.slope[-1]
+    z[-1] = normal_score(float(process.z[-1]), float(process.effective[-1]) - 1.0)
+    ends = course.ends.copy()
+    ends[course.tests[-1]] = rounds
+    return replace(course, information=information, slope=slope, z=z, ends=ends)
+
+
 def follow(process: ScoreProcess, rule: Rule) -> Course:
     """The course of a trial over the looks that it has reached, to the one at which it stops."""
     walk, carried = Walk(), 0.0

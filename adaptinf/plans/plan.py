@@ -32,8 +32,8 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import number_array, refuse
-from adaptinf.plans.decisions import Course, Rule, follow
+from adaptinf.parameters import BOOLEAN, check, number_array, refuse
+from adaptinf.plans.decisions import Course, Rule, follow, with_all
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
 from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
@@ -290,7 +290,7 @@ class Plan(StoredPlan, Planning):
         numbers = {"statistic": statistic, "bound": bound, "decision": course.decision}
         return self.recorded({**at, **numbers, "leading": self._leading(log, course)})
 
-    def analyse(self, log: AdaptiveLog, as_of: Any = None) -> StoppedResults:
+    def analyse(self, log: AdaptiveLog, as_of: Any = None, overrun: bool = False) -> StoppedResults:
         """Estimate, interval and p-value of a trial that has stopped.
 
         Parameters
@@ -299,6 +299,10 @@ class Plan(StoredPlan, Planning):
             As in `look`. Rounds after the look at which the plan stopped are not used.
         as_of : number, date, datetime or str, optional
             As in `look`.
+        overrun : bool
+            Whether to use all rounds of the log: participants who had been assigned before the trial stopped
+            have outcomes that arrive later. All data then take the place of the look at which the plan
+            stopped. The decision remains that of this look.
 
         Returns
         -------
@@ -312,11 +316,17 @@ class Plan(StoredPlan, Planning):
             If the log has other arms, or lacks times.
         InvalidForLog
             If propensities are missing, or rewards are, other than at random; if the plan has not stopped, or
-            no look had enough data.
+            no look had enough data; with `overrun`, if there are several treatments or comparisons are not by
+            normal scores.
         """
+        check("Plan.analyse", overrun=(overrun, BOOLEAN))
         course = self._ended(log, as_of)
+        if overrun and (self.law != "z" or self.joint):
+            raise InvalidForLog("Plan.analyse", claims.OVERRUN_ONE(law=self.law), ["Plan.analyse(log)"])
         if isinstance(course, SeveralCourse):
             return self._repeated(log, course)
+        if overrun and log.n_rounds > course.ends[course.tests[-1]]:
+            return self._overrun(log, course)
         kinds = {"z": self._results, "rerandomization": self._ranked, "exact": self._counted}
         return kinds[self.law](log, course)
 
@@ -333,6 +343,14 @@ class Plan(StoredPlan, Planning):
         if self.law == "z" and not len(course.tests):
             raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
         return course
+
+    def _overrun(self, log: AdaptiveLog, course: Course) -> StoppedResults:
+        """By stage-wise ordering, with all data in place of the last look that tested something."""
+        process = self.process(log, np.array([log.n_rounds]))
+        assert process is not None
+        more = log.n_rounds - int(course.ends[course.tests[-1]])
+        found = self._results(log, with_all(course, process, log.n_rounds))
+        return replace(found, notes=(claims.OVERRUN_USED(more=more), *found.notes))
 
     def _results(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering."""

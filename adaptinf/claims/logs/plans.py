@@ -77,6 +77,19 @@ OVERRUN = Claim(
     "note",
     short="later rounds not used: {more}",
 )
+OVERRUN_USED = Claim(
+    "plans.plan.Plan.analyse",
+    "{more} rounds after the look at which the plan stopped are used: all data take the place of this look "
+    "(the deletion method). The interval is then slightly wide, and the estimate closer to the null.",
+    "note",
+    short="{more} later rounds used, in place of the last look",
+)
+OVERRUN_ONE = Claim(
+    "plans.plan.Plan.analyse",
+    'later rounds can be added for one treatment with law="z" (the plan has law {law!r}, or several '
+    "treatments)",
+    "needs",
+)
 CONSTANT_EFFECT = Claim(
     "plans.plan.Plan.analyse",
     "the difference between the two arms is constant over time (drift common to both is allowed)",
