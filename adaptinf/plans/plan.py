@@ -119,6 +119,9 @@ class Plan(StoredPlan, Planning):
     start : date, datetime or str, optional
         With ``clock="date"``, when the trial begins; by default with its first participant. Required if looks
         are dates, each of which stands for the end of its day. Times without a zone are in UTC.
+    earlier : sequence of float
+        If the plan was changed after some looks, the shares of its former length at which these were planned;
+        see `amended`.
     strata : str, optional
         Column of the log, such as a context known before the choice. Scores then predict rewards within its
         values, and are summed over these.
@@ -183,6 +186,7 @@ class Plan(StoredPlan, Planning):
         dropout: float = 0.0,
         clock: str = "rounds",
         start: Any = None,
+        earlier: Sequence[float] = (),
         strata: str | None = None,
     ) -> None:
         self.given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
@@ -218,8 +222,11 @@ class Plan(StoredPlan, Planning):
         return f"on days {', '.join(map(said_day, self.looks))}"
 
     @property
-    def _fractions(self) -> FloatArray:
-        return np.asarray(self.looks / self.looks[-1], dtype=np.float64)
+    def fractions(self) -> FloatArray:
+        """Shares of the plan's length by which alpha is spent, (k,)."""
+        found = np.asarray(self.looks / self.looks[-1], dtype=np.float64)
+        found[: len(self.given["earlier"])] = self.given["earlier"]
+        return np.maximum.accumulate(found)
 
     def spent(self, level: float) -> FloatArray:
         """Level on one side that each look may spend, shape (k,), of a level on one side.
@@ -229,7 +236,7 @@ class Plan(StoredPlan, Planning):
         level : float
             Of all looks together, between 0 and 0.5.
         """
-        fractions = self._fractions
+        fractions = self.fractions
         if self.spending in SPENDING:
             parameter = self.gamma if self.spending == "hwang-shih-decani" else self.rho
             return np.diff(SPENDING[self.spending](fractions, level, parameter), prepend=0.0)
@@ -246,9 +253,9 @@ class Plan(StoredPlan, Planning):
         spent = np.cumsum(self.rule.spent) * self.sides
         columns = {
             "rounds" if self.start is None else "day": self.looks,
-            "fraction": self._fractions,
+            "fraction": self.fractions,
             "spent": spent,
-            "bound": bounds_of_spent(self._fractions, self.rule.spent, self.sides),
+            "bound": bounds_of_spent(self.looks / self.looks[-1], self.rule.spent, self.sides),
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.looks) + 1))
 

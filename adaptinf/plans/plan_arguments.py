@@ -47,6 +47,7 @@ def plan_problems(
     else:
         problems += look_problems(looks, rounds, given["horizon"])
         problems += [] if given["start"] is None else ['start requires clock="date"']
+    problems += earlier_problems(given["earlier"], looks, given["spending"], law)
     for name in ("futility", "drop"):
         problems += limit_problems(name, given[name], by_look(given[name], looks))
     if drop is not None and (len(treatments) < 2 or law != "z"):
@@ -106,6 +107,20 @@ def look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[s
         return [f"looks must be ascending numbers of rounds, got {looks!r:.60}"]
     if horizon is not None and horizon != rounds[-1]:
         return [f"the last look must be at the horizon, {horizon!r:.20}, got {looks!r:.60}"]
+    return []
+
+
+def earlier_problems(earlier: Any, looks: Any, spending: Any, law: Any) -> list[str]:
+    """Problems with the shares of looks that were planned before a change."""
+    shares = number_array(earlier)
+    size = len(looks) if hasattr(looks, "__len__") else 1
+    told = f"earlier must be ascending shares between 0 and 1 of the first looks, got {earlier!r:.60}"
+    if shares is None or shares.ndim != 1 or len(shares) >= size:
+        return [told]
+    if len(shares) and (shares[0] <= 0.0 or shares[-1] >= 1.0 or np.any(np.diff(shares) <= 0.0)):
+        return [told]
+    if len(shares) and (law == "exact" or spending not in SPENDING):
+        return ["a plan can be changed if it has a spending function, and law is not 'exact'"]
     return []
 
 

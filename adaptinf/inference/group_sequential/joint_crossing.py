@@ -75,6 +75,8 @@ class JointWalk:
 
     def critical_value(self, products: FloatArray, tested: FloatArray, sides: int, may: float) -> float:
         """Common critical value of the standardised scores that are tested at the next look, 1 or 0 (J,)."""
+        if may <= 0.0:
+            return math.inf
         leaves = self._leaves(self._settled(products))
         root, free = np.sqrt(products.diagonal()), tested == 0.0
 
