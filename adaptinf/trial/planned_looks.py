@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.stated_plans import GOES_ON, StatedPlan, ended, plan_from
 from adaptinf.log.traits import LOOKS, PLAN, STOP_REASON
-from adaptinf.parameters import refuse
+from adaptinf.parameters import BOOLEAN, refuse
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import logged
 from adaptinf.texts import several
 from adaptinf.trial.journal_rows import Entry
-from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, Acts, act_problems
+from adaptinf.trial.operator_actions import AMENDED_PLAN, FINISHED, LOOK, PAUSED, Acts, act_problems
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +43,8 @@ class PlannedLooks(Acts):
     """Whether looks are recomputed from the rows before them, and compared."""
     now = ""
     """The time, set by any caller that requests a change."""
+    _read: tuple[Any, StatedPlan] | None = None
+    """The plan, and the arguments of which it was made."""
     _moments: list[list[float]]
     """With looks by date: when each participant was assigned and each outcome recorded, in seconds."""
 
@@ -84,7 +85,7 @@ class PlannedLooks(Acts):
     def look_times(self) -> tuple[float, ...]:
         """When looks by date are due, in seconds; empty before the trial begins, and for other looks."""
         begun = self._begun if self.by_date else None
-        return () if begun is None else tuple(begun + DAY * day for day in self.declared[LOOKS])
+        return () if begun is None else tuple(begun + DAY * day for day in self.planned_at)
 
     def _complete(self, time: float = math.inf) -> int:
         """Number of participants before the first one whose outcome was pending at a time."""
@@ -94,11 +95,68 @@ class PlannedLooks(Acts):
                 return number
         return len(self.moments)
 
-    @cached_property
+    @property
     def plan(self) -> StatedPlan | None:
-        """The trial's plan, if it has one."""
-        stored = self.declared.get(PLAN)
-        return None if stored is None else plan_from(stored, self.design)
+        """The trial's plan as last changed, if it has one."""
+        stored = self.stated_plan
+        if stored is not None and (self._read is None or self._read[0] != stored):
+            self._read = stored, plan_from(stored, self.design)
+        return None if stored is None or self._read is None else self._read[1]
+
+    @property
+    def stated_plan(self) -> dict[str, Any] | None:
+        """Arguments of the plan, as last changed."""
+        changed = [act[PLAN] for act in self.acts if act["kind"] == AMENDED_PLAN]
+        found: dict[str, Any] | None = changed[-1] if changed else self.declared.get(PLAN)
+        return found
+
+    @property
+    def planned_at(self) -> list[Any]:
+        """When the looks of the plan are, as last changed: participants, or days."""
+        changed = [act[LOOKS] for act in self.acts if act["kind"] == AMENDED_PLAN]
+        found: list[Any] = changed[-1] if changed else self.declared.get(LOOKS, [])
+        return found
+
+    def amend_plan(self, looks: Any, reason: Any, by: Any, blinded: Any, changes: dict[str, Any]) -> Entry:
+        """Change the looks that have not been taken; the row."""
+        problems = [*act_problems(reason, by), *BOOLEAN("blinded", blinded), *self._if_copied()]
+        if self.state == FINISHED:
+            problems.append("the trial is finished")
+        plan = self._needed()
+        if plan.arguments["law"] != "z":
+            problems.append('only plans with law="z" can be changed')
+        if ended(self.looks) is not None:
+            problems.append("a look has ended the trial")
+        elif self._due():
+            problems.append("a look is due: take it first")
+        if self._last_stage and blinded is not True:
+            problems.append(
+                "looks have been taken: blinded=True is required, because the level does not hold if results "
+                "by arm determine later looks"
+            )
+        refuse("amend_plan", problems)
+        changed: Any = plan
+        if self._last_stage:
+            changed = changed.amended(self._last_stage, looks, **changes)
+        else:
+            changed = changed.changed(
+                looks=looks, **({"horizon": None} if not self.by_date else {}), **changes
+            )
+        most = self.declared["horizon"]
+        told = f"the trial can have at most {most:,} participants, got looks that need {changed.horizon:,}"
+        refuse("amend_plan", [told] if changed.horizon > most else [])
+        if changed.horizon < self.session.rounds:
+            refuse("amend_plan", [f"{self.session.rounds:,} participants have been assigned already"])
+        if changed.arguments["clock"] != plan.arguments["clock"]:
+            refuse("amend_plan", ["clock cannot be changed"])
+        stated = {PLAN: changed.arguments, LOOKS: changed.looks.tolist(), "blinded": blinded}
+        return {"kind": AMENDED_PLAN, **stated, "reason": reason, "by": by}
+
+    def plan_amended_again(self, said: Entry) -> Entry:
+        """The row of a change of the plan."""
+        refuse(AMENDED_PLAN, act_problems(said["reason"], said["by"]))
+        plan_from(said[PLAN], self.design)
+        return said
 
     @property
     def looks(self) -> list[Entry]:
@@ -122,7 +180,7 @@ class PlannedLooks(Acts):
     @property
     def next_look(self) -> int | str | None:
         """Number of participants, or time in UTC, at which the next look is due; None if there is none."""
-        taken, planned = self._last_stage, self.declared.get(LOOKS, [])
+        taken, planned = self._last_stage, self.planned_at
         if len(planned) <= taken or ended(self.looks) is not None:
             return None
         if self.by_date:
@@ -171,7 +229,7 @@ class PlannedLooks(Acts):
             reached = sum(time <= _seconds(self.now) for time in self.look_times)
             reached = max(reached, self._last_stage + 1) if full else reached
         else:
-            reached = sum(rounds <= self.session.rounds for rounds in self.declared[LOOKS])
+            reached = sum(rounds <= self.session.rounds for rounds in self.planned_at)
         return [] if self.next_look is None else list(range(self._last_stage + 1, reached + 1))
 
     def _latest(self, plan: StatedPlan) -> Any:
@@ -278,7 +336,7 @@ class PlannedLooks(Acts):
             {**{name: look[name] for name in kept if name in look}, "overridden": bool(look["overridden"])}
             for look in self.looks
         ]
-        told = {**log.design.parameters, PLAN: self.declared[PLAN], LOOKS: [*looks, *also]}
+        told = {**log.design.parameters, PLAN: self.stated_plan, LOOKS: [*looks, *also]}
         if (last := ended(self.looks)) is not None:
             told[STOP_REASON] = last["reason"]
         made = copy(log if self.cut_short else log.stating("planned"))
@@ -326,3 +384,105 @@ def _close(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE) or one == other
+
+
+class LookOperations:
+    """The looks of a trial, as seen by its operator."""
+
+    _requests: Any
+
+    def look(self) -> Any:
+        """Take the look of the plan that is due, record it, and follow its decision.
+
+        A look uses the participants up to its round, all of whose outcomes must have arrived. If its decision
+        ends the trial, no more participants are assigned; `finish` then ends it permanently, and `resume`
+        continues against the plan, which all later tables state. Looks that were not taken in time are taken
+        in order.
+
+        Returns
+        -------
+        Look
+            The stage, the number of participants, the statistic, the critical value and the decision; it
+            prints as a table. If no new look is due, the last one, as it was recorded; its stage is 0 if
+            there was none.
+
+        Raises
+        ------
+        ParameterError
+            If the trial has no plan, it is a copy, or outcomes have not arrived. Nothing has changed in this
+            case.
+        InvalidForLog
+            If the design records no propensities, or a comparison by rank lacks outcomes.
+        FileError
+            As in `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[2, 4])
+        >>> with ai.Trial.create(f"{tempfile.mkdtemp()}/trial.db", plan) as trial:
+        ...     print(trial.look())
+        ...     made = trial.assign_many(["Ann", "Bob"], keys=["a1", "a2"])
+        ...     told = trial.record_many([1, 2], [1.0, 0.0], keys=["r1", "r2"])
+        ...     print(trial.look())
+        No look yet: the first of 2 is after 2 participants
+        Look 1 of 2, after 2 participants
+          statistic  too few data for a test
+          decision   continue
+          next look  after 4 participants
+        """
+        return self._requests.change_all(lambda replay: replay.take())[-1]
+
+    def looks(self) -> pd.DataFrame:
+        """The looks so far, for a data monitoring committee.
+
+        Returns
+        -------
+        DataFrame
+            One row per look: `stage`, `rounds`, `time`, `statistic`, `bound` and `decision`; `lost`, the
+            number of outcomes that will never arrive; and `continued_by`, who continued the trial after a
+            decision to end it, with `continued_because`.
+        """
+        return looks_frame(self._requests.read(lambda replay: replay.looks))
+
+    def amend_plan(
+        self, looks: Sequence[Any], *, reason: str, by: str, blinded: bool = False, **changes: Any
+    ) -> None:
+        """Change the looks that have not been taken, and with them the length of the trial.
+
+        Alpha that earlier looks have spent stays spent, as in `Plan.amended`; the journal and the log state
+        the change.
+
+        Parameters
+        ----------
+        looks : sequence
+            All looks, the first ones as taken. The last may be at most the trial's horizon, as given to
+            `Trial.create`.
+        reason, by : str
+            The reason and the person responsible; the journal stores both.
+        blinded : bool
+            Whether nobody who decided on the change had seen results by arm. Required once a look has been
+            taken: the level does not hold if results by arm determine later looks.
+        **changes
+            As in `Plan.amended`, plain values.
+
+        Raises
+        ------
+        ParameterError
+            If the trial has no plan, is finished, a look has ended it, or one is due; if a look that was
+            taken would change, or `blinded` is required. Nothing has changed in this case.
+        FileError
+            As in `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[2, 4])
+        >>> with ai.Trial.create(f"{tempfile.mkdtemp()}/trial.db", plan, horizon=10) as trial:
+        ...     trial.amend_plan([3, 6], reason="more sites join", by="the sponsor")
+        ...     trial.status().next_look
+        3
+        """
+        self._requests.change(lambda replay: (None, replay.amend_plan(looks, reason, by, blinded, changes)))

@@ -43,6 +43,7 @@ from adaptinf.trial.migration.switches import migrated_again
 from adaptinf.trial.migration.versions import MIGRATED, changes
 from adaptinf.trial.operator_actions import (
     ALARM,
+    AMENDED_PLAN,
     FINISHED,
     LOOK,
     PAUSED,
@@ -275,6 +276,8 @@ class Replay(Supplied):
             return migrated_again(said, self.session.rounds)
         if said["kind"] == LOOK:
             return self.looked_again(said)
+        if said["kind"] == AMENDED_PLAN:
+            return self.plan_amended_again(said)
         if said["kind"] == "unblind":
             return self._looked_up(said)
         if said["kind"] == "erase":

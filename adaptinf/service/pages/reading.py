@@ -90,7 +90,7 @@ def facts_of(trial: Trial) -> Act:
 
     def act(replay: Replay) -> tuple[Facts, None]:
         status, _ = counted(replay)
-        stated = () if replay.by_date else tuple(replay.declared.get(LOOKS, ()))
+        stated = () if replay.by_date else tuple(replay.planned_at)
         promised = replay.design.guarantee(replay.declared["horizon"], len(replay.session.arms))
         turns = tuple(act_of(one) for one in replay.acts if one["kind"] in _TURNS)
         window, taken = replay.declared.get("outcome_window"), len(replay.looks)
