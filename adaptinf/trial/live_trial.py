@@ -163,8 +163,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         arms : list of labels, or int, optional
             The labels of the arms; a number stands for 0, 1, ... Required with a design.
         horizon : int, optional
-            Largest possible number of participants. Required with a design. With a plan, it may be larger than
-            the plan's, so that `amend_plan` can make the trial longer.
+            Largest possible number of participants. Required with a design. With a plan, it may be larger
+            than the plan's, so that `amend_plan` can make the trial longer.
         features, dimension, per_arm, reward_range
             Contexts and rewards, as for `Design.session`.
         outcome_window : int, optional

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
+from adaptinf.inference.group_sequential.score_process import (
+    RunningSums,
+    ScoreProcesses,
+    running_sums,
+    score_processes,
+)
 from adaptinf.parameters import refuse
 from adaptinf.plans.stored_plans import outcomes_of
 from adaptinf.texts import absent
@@ -37,20 +42,11 @@ def stratified_processes(
         rows = np.flatnonzero(stratum == code)
         ends = np.searchsorted(rows, looks, side="left")
         action, reward, propensities = known[0][rows], known[1][rows], known[2][rows]
-        parts.append(score_processes(action, reward, propensities, *arms, ends, null))
-    return _summed(parts)
+        parts.append(running_sums(action, reward, propensities, *arms, ends, null))
+    return RunningSums(*(np.sum(values, axis=0) for values in zip(*parts, strict=True))).processes()
 
 
 def inflated(found: ScoreProcesses, factor: float) -> ScoreProcesses:
     """Scores divided by a factor of all standard errors."""
     each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
     return found if factor == 1.0 else found._replace(each=tuple(each))
-
-
-def _summed(parts: Sequence[ScoreProcesses]) -> ScoreProcesses:
-    """Sums over strata, also of the effective numbers of rewards and of events."""
-    each = tuple(
-        ScoreProcess(*(np.sum(values, axis=0) for values in zip(*ones, strict=True)))
-        for ones in zip(*(part.each for part in parts), strict=True)
-    )
-    return ScoreProcesses(each, np.sum([part.products for part in parts], axis=0))
