@@ -119,7 +119,7 @@ class PlannedLooks(Acts):
 
     def amend_plan(self, looks: Any, reason: Any, by: Any, blinded: Any, changes: dict[str, Any]) -> Entry:
         """Change the looks that have not been taken; the row."""
-        problems = [*act_problems(reason, by), *BOOLEAN("blinded", blinded), *self._if_copied()]
+        problems = [*act_problems(reason, by), *BOOLEAN("blinded", blinded), *self._if_closed()]
         if self.state == FINISHED:
             problems.append("the trial is finished")
         plan = self._needed()
