@@ -103,6 +103,15 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "errors at most .055 in {0} cells",
             "nominal .05, plus simulation error",
         ),
+        "looks_dates": (
+            "Plans with looks by date keep their level; intervals with outcomes after the stop cover",
+            (
+                r"plus three Monte Carlo errors, in (\d+ of \d+) rows.*?"
+                r"less three Monte Carlo errors, in\s+(\d+) of\s+(\d+) cells"
+            ),
+            "errors at most .05 in {0} rows; coverage in {1} of {2} cells",
+            "nominal .05 and .95, plus simulation error",
+        ),
         "looks_several": (
             "Plans with several treatments keep their level if some leave, all drift, or outcomes are lost",
             (

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 from adaptinf.log.traits import LOOKS, PLAN
-from adaptinf.typing import IntArray, Validity
+from adaptinf.typing import Validity
 
 GOES_ON = "continue"
 """The decision at a look that does not end a trial."""
@@ -24,7 +24,8 @@ class StatedPlan(Protocol):
     arms: tuple[Any, ...]
     treatments: tuple[Any, ...]
     control: Any
-    looks: IntArray
+    looks: Any
+    start: Any
     horizon: int
 
     @property

@@ -22,8 +22,10 @@ from adaptinf.plans.planning.exact_rates import constant_rates, with_exact
 from adaptinf.plans.planning.timing import (
     MANY,
     calendar_numbers,
+    ends_of,
     late_environment_problems,
     late_problems,
+    mean_of,
     trial_of,
 )
 from adaptinf.simulation.environments import Environment
@@ -78,8 +80,8 @@ class PlanCharacteristics(PlanTable):
         together. Each has its own `difference_<arm>`, `rejected_<arm>`, `dropped_<arm>` (it left before the
         stop), `bias_<arm>` and `rmse_<arm>`.
     looks : DataFrame
-        One row per environment and look: `rounds`, `stopped`, `rejected` and `futility` at this look, and
-        `rejected_so_far`.
+        One row per environment and look: `rounds` or, with looks by date, `day`; `stopped`,
+        `rejected` and `futility` at this look, and `rejected_so_far`.
     alpha, design, replications, notes
         As in every table of a plan.
 
@@ -179,7 +181,8 @@ def check_design(plan: Plan, environment: Environment, count: bool = False) -> N
         if count:
             return
         raise
-    process = None if log.arrays.propensities is None else plan.process(log)
+    ends = plan.looks if plan.start is None else np.array([plan.horizon])
+    process = None if log.arrays.propensities is None else plan.process(log, ends)
     if process is None or process.clock[-1] == 0.0:
         reason = claims.WITHOUT_PROPENSITIES(design=type(plan.design).__name__)
         raise InvalidForLog("Plan.operating_characteristics", reason, [])
@@ -261,15 +264,16 @@ def _trial(
     if plan.joint:
         return several.trial(plan, environment, truth, rng, fast)
     log, calendar = trial_of(plan, environment, rng, fast)
-    process = plan.process(log)
+    ends = ends_of(plan, calendar)
+    process = plan.process(log, ends)
     assert process is not None
-    course = plan.follow(process, log)
-    size = int(plan.looks[course.look])
-    reward = float(log.arrays.reward[:size].mean())
+    course = plan.follow(process, log, ends)
+    size = course.rounds
+    reward = mean_of(log.arrays.reward[:size])
     rounds = np.bincount(log.arrays.action[:size], minlength=log.n_arms)
     decided = [float(course.decision == name) for name in _DECIDED.values()]
     told = [float(course.look), decided[0], 0.0, *decided[1:], float(size), reward]
-    times = calendar_numbers(calendar, size)
+    times = calendar_numbers(plan, calendar, course.look, size)
     if not course.tests or not estimates:
         return np.array([*told, *[math.nan] * 4, *times, *rounds])
     told[2] = float(decided[0] and course.z[-1] > 0.0)
@@ -299,7 +303,7 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str,
         "size_sd": float(size.std()),
         **{f"size_q{100 * level:g}": float(np.quantile(size, level)) for level in _QUANTILES},
         **{f"rounds_{arm}": float(numbers["rounds"][:, place].mean()) for place, arm in enumerate(plan.arms)},
-        "reward_mean": float((numbers["reward"] * size).sum() / size.sum()),
+        "reward_mean": float((numbers["reward"] * size).sum() / max(size.sum(), 1.0)),
     }
     if plan.timing.stated:
         row |= {
@@ -331,13 +335,14 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str,
 def _look_rows(plan: Plan, numbers: Mapping[str, FloatArray]) -> Iterator[dict[str, Any]]:
     """Results of each look."""
     so_far = 0.0
-    for look, rounds in enumerate(plan.looks.tolist()):
+    unit = "rounds" if plan.start is None else "day"
+    for look, after in enumerate(plan.looks.tolist()):
         here = numbers["look"] == look
         rejected = float((here & (numbers["rejected"] == 1.0)).mean())
         so_far += rejected
         yield {
             "look": look + 1,
-            "rounds": rounds,
+            unit: after,
             "stopped": float(here.mean()),
             "rejected": rejected,
             "futility": float((here & (numbers["futility"] == 1.0)).mean()),

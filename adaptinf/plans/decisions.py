@@ -8,7 +8,7 @@ alpha is carried over to the next look.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -19,10 +19,15 @@ from adaptinf.inference.group_sequential.boundaries import critical_value
 from adaptinf.inference.group_sequential.crossing import Walk
 from adaptinf.inference.group_sequential.score_process import ScoreProcess
 from adaptinf.inference.group_sequential.stagewise import Stopped
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 Decision = Literal["continue", "reject", "futility", "no rejection", "too few data"]
 """The decision at a look; the last two end a trial at its horizon."""
+
+
+def no_ends() -> IntArray:
+    """The rounds of the looks of a course before they are known."""
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +45,20 @@ class Rule:
     least: float
     drop: FloatArray
 
+    def ending(self, look: int) -> Rule:
+        """The rule if a look, counted from 0, is the last: it may spend what remains."""
+        if look >= len(self.spent) - 1:
+            return self
+        spent = np.append(self.spent[:look], self.spent[look:].sum())
+        futility, drop = (np.append(one[:look], -np.inf) for one in (self.futility, self.drop))
+        return replace(self, spent=spent, futility=futility, drop=drop)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
     """A trial up to its last look so far, counted from 0; tests (m,), the looks that tested something.
+
+    `ends` (k,) are the rounds up to each look.
 
     Shapes (m,): information, slope, bound, z, the standardised scores, as quantiles of the normal
     distribution unless they are compared by rank. `pvalue` is that of a comparison by rank.
@@ -58,6 +73,12 @@ class Course:
     z: FloatArray
     sides: int
     pvalue: float = math.nan
+    ends: IntArray = field(default_factory=no_ends)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds up to the look."""
+        return int(self.ends[self.look])
 
     @property
     def std_error(self) -> float:
@@ -89,6 +110,16 @@ def course_of(
 def normal_score(z: float, df: float) -> float:
     """The normal quantile with the tail of a t statistic."""
     return math.copysign(-float(special.ndtri_exp(log_student_tail(abs(z), df))), z)
+
+
+def with_all(course: Course, process: ScoreProcess, rounds: int) -> Course:
+    """A course whose last test uses all rounds; process, the scores after all."""
+    information, slope, z = course.information.copy(), course.slope.copy(), course.z.copy()
+    information[-1], slope[-1] = process.clock[-1], process.slope[-1]
+    z[-1] = normal_score(float(process.z[-1]), float(process.effective[-1]) - 1.0)
+    ends = course.ends.copy()
+    ends[course.tests[-1]] = rounds
+    return replace(course, information=information, slope=slope, z=z, ends=ends)
 
 
 def follow(process: ScoreProcess, rule: Rule) -> Course:

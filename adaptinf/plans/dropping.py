@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from adaptinf.inference.group_sequential.score_process import ScoreProcesses, score_processes
 from adaptinf.parameters import refuse
 from adaptinf.plans.planning.strata import inflated
-from adaptinf.plans.planning.timing import Calendar, calendar_of, opened, trial_of
+from adaptinf.plans.planning.timing import Calendar, calendar_for, ends_of, opened, trial_of
 from adaptinf.plans.several import Following, SeveralCourse, left
 from adaptinf.sessions.enrolment import enrol, first_rounds
 from adaptinf.simulation.environments import Environment
@@ -34,9 +35,10 @@ def run(plan: Plan, environment: Environment, rng: np.random.Generator, fast: bo
     if drops(plan):
         return _run_from_look_to_look(plan, environment, rng, fast)
     log, calendar = trial_of(plan, environment, rng, fast)
-    processes = plan.processes(log)
+    ends = ends_of(plan, calendar)
+    processes = plan.processes(log, ends)
     assert processes is not None
-    course = plan.follow_several(processes, log)
+    course = plan.follow_several(processes, log, ends)
     return Followed(log.arrays.action, log.arrays.reward, processes, course, calendar)
 
 
@@ -44,14 +46,15 @@ def _run_from_look_to_look(
     plan: Plan, environment: Environment, rng: np.random.Generator, fast: bool
 ) -> Followed:
     """One trial from which treatments are removed as in a live one: once a look knows its outcomes."""
-    calendar = calendar_of(plan.timing, plan.horizon, rng)
+    calendar = calendar_for(plan, rng)
+    ends, by_date = ends_of(plan, calendar), plan.start is not None
     session, people = opened(plan, environment, calendar, rng)
     codes, gone = plan.positions, set[int]()
-    following = Following(len(codes) - 1, plan.rule)
-    for look, rounds in enumerate(plan.looks.tolist()):
-        time, enrolled, _ = calendar.at_look(rounds)
+    following = Following(len(codes) - 1, plan.rule_by(ends))
+    for look, rounds in enumerate(ends.tolist()):
+        time, enrolled, _ = calendar.at_look(rounds, float(plan.looks[look]) if by_date else None)
         enrol(session, people, int(enrolled), time, fast)
-        last, upto = calendar.last(rounds), plan.looks[: look + 1]
+        last, upto = calendar.last(rounds), ends[: look + 1]
         action, reward, propensities = first_rounds(session, calendar.kept[:last])
         processes = score_processes(action, reward, propensities, codes[:-1], codes[-1], upto, plan.margin)
         processes = inflated(processes, plan.inflation)
@@ -63,7 +66,7 @@ def _run_from_look_to_look(
                 session.remove_arm(code)
                 gone.add(code)
     shown = calendar if plan.timing.stated else None
-    return Followed(action, reward, processes, following.course(), shown)
+    return Followed(action, reward, processes, replace(following.course(), ends=ends), shown)
 
 
 def drops(plan: Plan) -> bool:
@@ -76,6 +79,6 @@ def check_dropping(plan: Plan, environment: Environment) -> None:
     if environment.features or environment.dimension or environment.delayed:
         refuse("Plan.operating_characteristics", ["drop requires environments without contexts or delays"])
     rng = np.random.default_rng(0)
-    session, _ = opened(plan, environment, calendar_of(plan.timing, plan.horizon, rng), rng)
+    session, _ = opened(plan, environment, calendar_for(plan, rng), rng)
     session.assign()
     session.remove_arm(plan.positions[0])

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adaptinf.plans.planning.dates import said_day
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -27,8 +29,10 @@ class Look:
         The treatment of the statistic and the bound: of several, that with the largest score.
     rejected, dropped : tuple of labels
         Of several treatments, those whose null is rejected, and those that have left or leave now.
-    planned : tuple of int
-        Rounds after which the plan has looks.
+    planned : tuple of numbers
+        When the plan has looks: numbers of rounds, or days since the start.
+    clock : {"rounds", "date"}
+        What looks are counted in.
 
     Examples
     --------
@@ -47,27 +51,36 @@ class Look:
     leading: Any = None
     rejected: tuple[Any, ...] = ()
     dropped: tuple[Any, ...] = ()
-    planned: tuple[int, ...] = ()
+    planned: tuple[float, ...] = ()
+    clock: str = "rounds"
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any], planned: tuple[int, ...]) -> Look:
-        """A look from its numbers, as a trial stores them, and the rounds of all looks."""
+    def of(cls, stored: Mapping[str, Any], planned: tuple[float, ...], clock: str) -> Look:
+        """A look from its numbers, as a trial stores them, and when all looks are."""
         numbers: dict[str, Any] = {name: float(stored.get(name, math.nan)) for name in ("statistic", "bound")}
         known = {name: stored[name] for name in ("stage", "rounds", "decision", "leading") if name in stored}
         arms: dict[str, Any] = {name: tuple(stored.get(name, ())) for name in ("rejected", "dropped")}
-        return cls(**known, **numbers, **arms, planned=planned)
+        return cls(**known, **numbers, **arms, planned=planned, clock=clock)
 
     @property
-    def next(self) -> int | None:
-        """Rounds after which the next look is due; None after the last."""
+    def next(self) -> float | None:
+        """Rounds, or days since the start, after which the next look is due; None after the last."""
         return self.planned[self.stage] if self.stage < len(self.planned) else None
+
+    def _due(self, after: float) -> str:
+        return f"on day {said_day(after)}" if self.clock == "date" else f"after {after:,} participants"
+
+    @property
+    def taken(self) -> str:
+        """When it took place, in words."""
+        if self.clock == "rounds":
+            return f"after {self.rounds:,} participants"
+        return f"on day {said_day(self.planned[self.stage - 1])}, {self.rounds:,} participants"
 
     def __str__(self) -> str:
         of = f" of {len(self.planned)}" if self.planned else ""
         if self.stage == 0:
-            return (
-                f"No look yet: the first{of} is after {self.next:,} participants" if self.next else "No look"
-            )
+            return f"No look yet: the first{of} is {self._due(self.next)}" if self.next else "No look"
         tested = not math.isnan(self.statistic)
         numbers = (
             f"{self.statistic:.3f}, rejects from {self.bound:.3f}" if tested else "too few data for a test"
@@ -79,6 +92,6 @@ class Look:
             if getattr(self, name):
                 rows[name] = ", ".join(map(str, getattr(self, name)))
         if self.decision == "continue" and self.next:
-            rows["next look"] = f"after {self.next:,} participants"
-        first = f"Look {self.stage}{of}, after {self.rounds:,} participants"
+            rows["next look"] = self._due(self.next)
+        first = f"Look {self.stage}{of}, {self.taken}"
         return "\n".join([first, *(f"  {name:<9}  {text}" for name, text in rows.items())])

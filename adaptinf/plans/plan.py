@@ -9,7 +9,7 @@ intervals following a group sequential test".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from adaptinf.claims import assumptions
 from adaptinf.claims.logs import plans as claims
@@ -31,11 +32,12 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import number_array, refuse
-from adaptinf.plans.decisions import Course, Rule, follow
+from adaptinf.parameters import BOOLEAN, check, number_array, refuse
+from adaptinf.plans.decisions import Course, Rule, follow, with_all
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
 from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
+from adaptinf.plans.planning.dates import Start, horizon_of, look_days, moment_of, said_day
 from adaptinf.plans.planning.planner import Planning
 from adaptinf.plans.planning.strata import inflated, stratified_processes
 from adaptinf.plans.planning.timing import Timing
@@ -61,10 +63,12 @@ class Plan(StoredPlan, Planning):
         treatments, each is compared with the control, and the probability of rejecting any without effect is
         at most alpha (closed tests by the joint law of their scores). The trial stops at the first look that
         rejects a treatment.
-    looks : sequence of int
-        Rounds after which there is a look, ascending; the last is the horizon.
+    looks : sequence of int, or of numbers or dates
+        Rounds after which there is a look, ascending; the last is the horizon. With ``clock="date"``, days
+        since the start, or dates.
     horizon : int, optional
-        Rounds of a trial that does not stop; by default that of the last look.
+        Rounds of a trial that does not stop; by default that of the last look. With ``clock="date"``, the
+        largest number of participants; by default `accrual` times the days.
     spending : str
         How alpha is spent over the looks, as in `spending_bounds`. The classical designs spend at each look
         the amount implied by information that grows with the number of rounds.
@@ -108,8 +112,16 @@ class Plan(StoredPlan, Planning):
         In simulations: mean number of participants a day, who arrive as a Poisson process.
     dropout : float
         In simulations: share of participants without an outcome. They are replaced.
-    clock : {"rounds"}
-        What looks are counted in.
+    clock : {"rounds", "date"}
+        What looks are counted in. Alpha is spent in proportion to it. A look by date uses the participants
+        before the first one whose outcome is pending at that time; once all participants of the horizon are
+        known, a look is the last one.
+    start : date, datetime or str, optional
+        With ``clock="date"``, when the trial begins; by default with its first participant. Required if looks
+        are dates, each of which stands for the end of its day. Times without a zone are in UTC.
+    earlier : sequence of float
+        If the plan was changed after some looks, the shares of its former length at which these were planned;
+        see `amended`.
     strata : str, optional
         Column of the log, such as a context known before the choice. Scores then predict rewards within its
         values, and are summed over these.
@@ -154,7 +166,7 @@ class Plan(StoredPlan, Planning):
         arms: Sequence[Any],
         treatment: Any,
         control: Any,
-        looks: Sequence[int],
+        looks: Sequence[Any],
         horizon: int | None = None,
         spending: str = "lan-demets-obrien-fleming",
         gamma: float = -4.0,
@@ -173,20 +185,25 @@ class Plan(StoredPlan, Planning):
         accrual: float | None = None,
         dropout: float = 0.0,
         clock: str = "rounds",
+        start: Any = None,
+        earlier: Sequence[float] = (),
         strata: str | None = None,
     ) -> None:
         self.given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         labels = tuple(arms) if isinstance(arms, (list, tuple)) else ()
         treatments = treatments_of(treatment, labels)
         refuse("Plan", plan_problems(self.given, labels, treatments))
-        rounds, given_up, left_at = number_array(looks), by_look(futility, looks), by_look(drop, looks)
-        assert rounds is not None
+        by_date = clock == "date"
+        when = look_days(looks, start) if by_date else number_array(looks)
+        given_up, left_at = by_look(futility, looks), by_look(drop, looks)
+        assert when is not None
         assert given_up is not None
         assert left_at is not None
         self.design, self.arms, self.treatments, self.control = design, labels, treatments, control
         self.treatment = treatments[0] if len(treatments) == 1 else treatments
-        self.looks: IntArray = rounds.astype(np.int64)
-        self.horizon = int(self.looks[-1])
+        self.looks: NDArray[Any] = when if by_date else when.astype(np.int64)
+        self.horizon = horizon_of(when, horizon, accrual, by_date)
+        self.start = Start(moment_of(start)[0]) if by_date else None
         self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
         self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
         self.inflation, self.strata = float(inflation), strata
@@ -195,14 +212,21 @@ class Plan(StoredPlan, Planning):
         self.rule = Rule(self.spent(self.alpha / self.sides), given_up, self.sides, float(least), left_at)
 
     def __repr__(self) -> str:
-        looks = ", ".join(f"{look:,}" for look in self.looks)
-        return (
-            f"<Plan: {self.treatment} - {self.control}, looks after {looks} rounds, {self.spending} spending>"
-        )
+        return f"<Plan: {self.treatment} - {self.control}, looks {self.said_looks}, {self.spending} spending>"
 
     @property
-    def _fractions(self) -> FloatArray:
-        return self.looks / self.horizon
+    def said_looks(self) -> str:
+        """When the looks are, in words."""
+        if self.start is None:
+            return f"after {', '.join(f'{look:,}' for look in self.looks)} rounds"
+        return f"on days {', '.join(map(said_day, self.looks))}"
+
+    @property
+    def fractions(self) -> FloatArray:
+        """Shares of the plan's length by which alpha is spent, (k,)."""
+        found = np.asarray(self.looks / self.looks[-1], dtype=np.float64)
+        found[: len(self.given["earlier"])] = self.given["earlier"]
+        return np.maximum.accumulate(found)
 
     def spent(self, level: float) -> FloatArray:
         """Level on one side that each look may spend, shape (k,), of a level on one side.
@@ -212,7 +236,7 @@ class Plan(StoredPlan, Planning):
         level : float
             Of all looks together, between 0 and 0.5.
         """
-        fractions = self._fractions
+        fractions = self.fractions
         if self.spending in SPENDING:
             parameter = self.gamma if self.spending == "hwang-shih-decani" else self.rho
             return np.diff(SPENDING[self.spending](fractions, level, parameter), prepend=0.0)
@@ -222,20 +246,20 @@ class Plan(StoredPlan, Planning):
 
     @property
     def bounds(self) -> pd.DataFrame:
-        """Critical values if information grows with the number of rounds, by look.
+        """Critical values if information grows in proportion to the looks' clock, by look.
 
-        Columns rounds, fraction, spent (the level spent so far on all sides) and bound.
+        Columns rounds or day, fraction, spent (the level spent so far on all sides) and bound.
         """
         spent = np.cumsum(self.rule.spent) * self.sides
         columns = {
-            "rounds": self.looks,
-            "fraction": self._fractions,
+            "rounds" if self.start is None else "day": self.looks,
+            "fraction": self.fractions,
             "spent": spent,
-            "bound": bounds_of_spent(self._fractions, self.rule.spent, self.sides),
+            "bound": bounds_of_spent(self.looks / self.looks[-1], self.rule.spent, self.sides),
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.looks) + 1))
 
-    def look(self, log: AdaptiveLog, stage: int | None = None) -> Look:
+    def look(self, log: AdaptiveLog, stage: int | None = None, as_of: Any = None) -> Look:
         """The state of a trial at the latest look that its log has reached.
 
         Parameters
@@ -245,6 +269,10 @@ class Plan(StoredPlan, Planning):
             plan's order, as in simulations.
         stage : int, optional
             Number of the look, from 1, by default that of the latest; later rounds are then not used.
+        as_of : number, date, datetime or str, optional
+            With ``clock="date"``, the time until which the log is complete, as days since the start or a
+            date; by default the end of its last day. The log needs `round`, the days or times of arrival;
+            without an ``"outcome_round"``, outcomes were known at once.
 
         Returns
         -------
@@ -254,28 +282,34 @@ class Plan(StoredPlan, Planning):
         Raises
         ------
         ParameterError
-            If the log has other arms, or has not reached the look.
+            If the log has other arms, has not reached the look, or lacks times.
         InvalidForLog
             If propensities are missing, or rewards are, other than at random.
         """
-        course = self.course(log, stage)
+        course = self.course(log, stage, as_of)
         if course is None:
             return self.recorded({"stage": 0, "rounds": 0, "decision": "continue"})
-        at = {"stage": course.look + 1, "rounds": int(self.looks[course.look])}
+        at = {"stage": course.look + 1, "rounds": course.rounds}
         if isinstance(course, SeveralCourse):
             return self.recorded({**at, **look_of(course, self.treatments)})
         tested = bool(course.tests) and course.tests[-1] == course.look
         statistic, bound = (float(course.z[-1]), float(course.bound[-1])) if tested else (np.nan, np.nan)
         numbers = {"statistic": statistic, "bound": bound, "decision": course.decision}
-        return self.recorded({**at, **numbers, "leading": self._leading(log, course.look)})
+        return self.recorded({**at, **numbers, "leading": self._leading(log, course)})
 
-    def analyse(self, log: AdaptiveLog) -> StoppedResults:
+    def analyse(self, log: AdaptiveLog, as_of: Any = None, overrun: bool = False) -> StoppedResults:
         """Estimate, interval and p-value of a trial that has stopped.
 
         Parameters
         ----------
         log : AdaptiveLog
             As in `look`. Rounds after the look at which the plan stopped are not used.
+        as_of : number, date, datetime or str, optional
+            As in `look`.
+        overrun : bool
+            Whether to use all rounds of the log: participants who had been assigned before the trial stopped
+            have outcomes that arrive later. All data then take the place of the look at which the plan
+            stopped. The decision remains that of this look.
 
         Returns
         -------
@@ -286,28 +320,44 @@ class Plan(StoredPlan, Planning):
         Raises
         ------
         ParameterError
-            If the log has other arms.
+            If the log has other arms, or lacks times.
         InvalidForLog
             If propensities are missing, or rewards are, other than at random; if the plan has not stopped, or
-            no look had enough data.
+            no look had enough data; with `overrun`, if there are several treatments or comparisons are not by
+            normal scores.
         """
-        course = self._ended(log)
+        check("Plan.analyse", overrun=(overrun, BOOLEAN))
+        course = self._ended(log, as_of)
+        if overrun and (self.law != "z" or self.joint):
+            raise InvalidForLog("Plan.analyse", claims.OVERRUN_ONE(law=self.law), ["Plan.analyse(log)"])
         if isinstance(course, SeveralCourse):
             return self._repeated(log, course)
+        if overrun and log.n_rounds > course.ends[course.tests[-1]]:
+            return self._overrun(log, course)
         kinds = {"z": self._results, "rerandomization": self._ranked, "exact": self._counted}
         return kinds[self.law](log, course)
 
-    def _ended(self, log: AdaptiveLog) -> Course | SeveralCourse:
+    def _ended(self, log: AdaptiveLog, as_of: Any = None) -> Course | SeveralCourse:
         """The course of a trial that has stopped."""
-        course = self.course(log)
+        course = self.course(log, None, as_of)
         if course is None or course.decision == "continue":
             at = -1 if course is None else course.look
             reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
+            if self.start is not None:
+                reason = claims.GOES_ON_BY_DATE(day=said_day(self.looks[at + 1]))
             told = differs(log, at + 1, "continue") or reason
             raise InvalidForLog("Plan.analyse", told, ["plan.look(log)", "ConfidenceSequence"])
         if self.law == "z" and not len(course.tests):
             raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
         return course
+
+    def _overrun(self, log: AdaptiveLog, course: Course) -> StoppedResults:
+        """By stage-wise ordering, with all data in place of the last look that tested something."""
+        process = self.process(log, np.array([log.n_rounds]))
+        assert process is not None
+        more = log.n_rounds - int(course.ends[course.tests[-1]])
+        found = self._results(log, with_all(course, process, log.n_rounds))
+        return replace(found, notes=(claims.OVERRUN_USED(more=more), *found.notes))
 
     def _results(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering."""
@@ -319,9 +369,9 @@ class Plan(StoredPlan, Planning):
 
     def _repeated(self, log: AdaptiveLog, course: SeveralCourse) -> StoppedResults:
         """By simultaneous repeated intervals."""
-        processes = self.processes(log)
+        processes = self.processes(log, course.ends)
         assert processes is not None
-        reference = RepeatedReference(processes, course, self.spent, self.margin)
+        reference = RepeatedReference(processes, course, self.spent_by(course.ends), self.margin)
         rejected = tuple(compress(self.treatments, course.rejected))
         named = ", ".join(map(str, rejected)) if rejected else "none"
         notes = [claims.REPEATED(**self._used(course)), claims.CLOSED(rejected=named)]
@@ -337,7 +387,7 @@ class Plan(StoredPlan, Planning):
         if len(self.treatments) > 1:
             notes.append(claims.ANY_TREATMENT())
         numbers = np.array([estimate]), np.array([course.std_error])
-        return self._told(log, course, [self._leading(log, course.look)], numbers, reference, notes)
+        return self._told(log, course, [self._leading(log, course)], numbers, reference, notes)
 
     @cached_property
     def count_looks(self) -> CountLooks:
@@ -352,7 +402,7 @@ class Plan(StoredPlan, Planning):
     def _counted(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By the exact distribution of the counts."""
         z = float(course.z[-1])
-        total = int(log.arrays.reward[: int(self.looks[course.look])].sum())
+        total = int(log.arrays.reward[: course.rounds].sum())
         value = abs(z) if self.sides == 2 else z
         pvalue = self.count_looks.pvalue(self.count_bounds, course.look, total, value)
         notes = [claims.BY_COUNTS(**self._used(course)), claims.NO_COUNT_LIMITS()]
@@ -373,7 +423,7 @@ class Plan(StoredPlan, Planning):
         notes: Sequence[str],
     ) -> StoppedResults:
         """The result with the assumptions of every method; numbers, estimates and standard errors."""
-        rounds, found = int(self.looks[course.tests[-1]]), profile_of(log).propensities_found
+        rounds, found = int(course.ends[course.tests[-1]]), profile_of(log).propensities_found
         if rounds < log.n_rounds:
             notes = [*notes, claims.OVERRUN(more=log.n_rounds - rounds)]
         warned = [told] if (told := differs(log, course.look + 1, course.decision)) else []
@@ -408,80 +458,102 @@ class Plan(StoredPlan, Planning):
         right = RIGHT.filled({}, profile_of(log).propensities_found)
         return right, under(), claims.LOOKS_KEPT(), *missing_assumed(log)
 
-    def course(self, log: AdaptiveLog, stage: int | None = None) -> Course | SeveralCourse | None:
+    def course(
+        self, log: AdaptiveLog, stage: int | None = None, as_of: Any = None
+    ) -> Course | SeveralCourse | None:
         """The trial's course over the looks that it has reached, up to a stage; None before the first."""
         require_log("Plan", log, incomplete=self.law == "z")
+        ends = self._reached(log, stage, as_of)
         if self.joint:
-            processes = self.processes(log, stage)
-            return None if processes is None else self.follow_several(processes, log)
-        process = self.process(log, stage)
-        return None if process is None else self.follow(process, log)
+            processes = self.processes(log, ends)
+            return None if processes is None else self.follow_several(processes, log, ends)
+        process = self.process(log, ends)
+        return None if process is None else self.follow(process, log, ends)
 
     @property
     def joint(self) -> bool:
         """Whether several treatments are compared by their joint law."""
         return self.law == "z" and len(self.treatments) > 1
 
-    def follow(self, process: ScoreProcess, log: AdaptiveLog) -> Course:
-        """The trial's course from its scores; only replays look at the log."""
-        rule = followed(self.rule, log)
-        if self.law == "z":
-            return follow(process, rule)
-        if self.law == "exact":
-            return follow_counts(process, log, replace(self.count_looks, rule=rule), self.count_bounds)
-        reached = self.looks[: len(process.score)]
-        world = log.arrays.reward[: int(reached[-1])], len(self.arms), self.horizon
-        replays = replayed(self.design, *world, self.positions, reached, self.replays, self.seed, self.sides)
-        return follow_by_rank(process, replays, rule)
+    def rule_by(self, ends: IntArray) -> Rule:
+        """The rule, given the rounds up to each look: one that completes the horizon is the last."""
+        full = np.flatnonzero(ends >= self.horizon)
+        return self.rule.ending(int(full[0])) if len(full) else self.rule
 
-    def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog) -> SeveralCourse:
+    def spent_by(self, ends: IntArray) -> Callable[[float], FloatArray]:
+        """The level that each look may spend, given the rounds up to each look."""
+        last = len(self.rule_by(ends).spent) - 1
+
+        def spent(level: float) -> FloatArray:
+            found = self.spent(level)
+            return np.append(found[:last], found[last:].sum())
+
+        return spent
+
+    def follow(self, process: ScoreProcess, log: AdaptiveLog, ends: IntArray) -> Course:
+        """The trial's course from its scores; only replays look at the log."""
+        rule = followed(self.rule_by(ends), log)
+        if self.law == "z":
+            found = follow(process, rule)
+        elif self.law == "exact":
+            found = follow_counts(process, log, replace(self.count_looks, rule=rule), self.count_bounds)
+        else:
+            world = log.arrays.reward[: int(ends[-1])], len(self.arms), self.horizon
+            replays = replayed(self.design, *world, self.positions, ends, self.replays, self.seed, self.sides)
+            found = follow_by_rank(process, replays, rule)
+        return replace(found, ends=ends)
+
+    def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog, ends: IntArray) -> SeveralCourse:
         """The course of a trial of several treatments, of which some may have left."""
-        reached = self.looks[: len(processes.products)]
         assert log.arrays.propensities is not None
-        gone = left(log.arrays.propensities, self._codes(log), reached)
-        return follow_several(processes, gone, followed(self.rule, log))
+        gone = left(log.arrays.propensities, self._codes(log), ends)
+        return replace(follow_several(processes, gone, followed(self.rule_by(ends), log)), ends=ends)
 
     def lead(self, processes: ScoreProcesses) -> ScoreProcess:
         """The scores of the treatment that leads at each look."""
         return processes.each[0] if len(self.treatments) == 1 else leading(processes, self.sides)
 
-    def _leading(self, log: AdaptiveLog, look: int) -> Any:
-        """The treatment with the largest score at a look."""
+    def _leading(self, log: AdaptiveLog, course: Course) -> Any:
+        """The treatment with the largest score at the last look."""
         if len(self.treatments) == 1:
             return self.treatment
-        processes = self.processes(log)
+        processes = self.processes(log, course.ends)
         assert processes is not None
-        return self.treatments[leads(processes, self.sides)[look]]
+        return self.treatments[leads(processes, self.sides)[course.look]]
 
     @property
     def positions(self) -> tuple[int, ...]:
         """Positions of the treatments, and last the control, among the design's arms."""
         return tuple(map(self.arms.index, (*self.treatments, self.control)))
 
-    def process(self, log: AdaptiveLog, stage: int | None = None) -> ScoreProcess | None:
+    def process(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcess | None:
         """Scores of the leading treatment at the looks that a log has reached; None before the first."""
         if self.law == "exact":
-            return count_process(log, self._codes(log), self._reached(log, stage))
-        processes = self.processes(log, stage)
+            return count_process(log, self._codes(log), self._reached(log) if ends is None else ends)
+        processes = self.processes(log, ends)
         return None if processes is None else self.lead(processes)
 
-    def processes(self, log: AdaptiveLog, stage: int | None = None) -> ScoreProcesses | None:
-        """Scores of every treatment at the looks that a log has reached, up to a stage; None without any."""
+    def processes(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcesses | None:
+        """Scores of every treatment at looks, by default those that a log has reached; None without any."""
         codes = self._codes(log)
         if log.arrays.propensities is None:
             raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
-        looks = self._reached(log, stage)
+        looks = self._reached(log) if ends is None else ends
         if not len(looks):
             return None
         return inflated(stratified_processes(log, self.strata, codes, looks, self.margin), self.inflation)
 
-    def _reached(self, log: AdaptiveLog, stage: int | None) -> IntArray:
+    def _reached(self, log: AdaptiveLog, stage: int | None = None, as_of: Any = None) -> IntArray:
         """Rounds of the looks that a log has reached, up to a stage."""
-        looks = self.looks[self.looks <= log.n_rounds]
+        if self.start is not None:
+            ends = self.start.reached(log, self.looks, self.horizon, as_of)
+        else:
+            refuse("Plan", [] if as_of is None else ['as_of requires clock="date"'])
+            ends = self.looks[self.looks <= log.n_rounds]
         if stage is None:
-            return looks
-        refuse("Plan.look", stage_problems(stage, len(looks), log.n_rounds))
-        return looks[:stage]
+            return ends
+        refuse("Plan.look", stage_problems(stage, len(ends), log.n_rounds))
+        return ends[:stage]
 
     def _codes(self, log: AdaptiveLog) -> tuple[int, ...]:
         """Positions of the treatments and the control among the log's arms."""

@@ -25,6 +25,7 @@ from adaptinf.parameters import (
     number_array,
 )
 from adaptinf.plans.planning.count_looks import count_problems
+from adaptinf.plans.planning.dates import date_problems
 from adaptinf.plans.planning.timing import timing_problems
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
@@ -40,19 +41,21 @@ def plan_problems(
     problems += alpha_problems(given["alpha"])
     problems += timing_problems(given["delay"], given["accrual"], given["dropout"])
     rounds = number_array(looks)
-    problems += look_problems(looks, rounds, given["horizon"])
+    by_date = given["clock"] == "date"
+    if by_date:
+        problems += date_problems(looks, given["start"], given["horizon"], given["accrual"], law)
+    else:
+        problems += look_problems(looks, rounds, given["horizon"])
+        problems += [] if given["start"] is None else ['start requires clock="date"']
+    problems += earlier_problems(given["earlier"], looks, given["spending"], law)
     for name in ("futility", "drop"):
         problems += limit_problems(name, given[name], by_look(given[name], looks))
     if drop is not None and (len(treatments) < 2 or law != "z"):
         problems.append("drop requires several treatments and law 'z'")
-    if given["clock"] != "rounds":
-        problems.append(
-            f'clock must be "rounds": looks by date are not available, got {given["clock"]!r:.20}'
-        )
     if given["strata"] is not None and law != "z":
         problems.append(f'strata requires law="z", got {law!r}')
     return problems + law_problems(
-        law, given["margin"], given["design"], len(labels), None if problems else rounds
+        law, given["margin"], given["design"], len(labels), None if problems or by_date else rounds
     )
 
 
@@ -70,6 +73,7 @@ _ALLOWED: Mapping[str, Constraint] = MappingProxyType(
         "replays": COUNT,
         "seed": Count(0),
         "least": NON_NEGATIVE,
+        "clock": OneOf("rounds", "date"),
         "strata": OrNone(Is(str, "the name of a column")),
     }
 )
@@ -103,6 +107,20 @@ def look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[s
         return [f"looks must be ascending numbers of rounds, got {looks!r:.60}"]
     if horizon is not None and horizon != rounds[-1]:
         return [f"the last look must be at the horizon, {horizon!r:.20}, got {looks!r:.60}"]
+    return []
+
+
+def earlier_problems(earlier: Any, looks: Any, spending: Any, law: Any) -> list[str]:
+    """Problems with the shares of looks that were planned before a change."""
+    shares = number_array(earlier)
+    size = len(looks) if hasattr(looks, "__len__") else 1
+    told = f"earlier must be ascending shares between 0 and 1 of the first looks, got {earlier!r:.60}"
+    if shares is None or shares.ndim != 1 or len(shares) >= size:
+        return [told]
+    if len(shares) and (shares[0] <= 0.0 or shares[-1] >= 1.0 or np.any(np.diff(shares) <= 0.0)):
+        return [told]
+    if len(shares) and (law == "exact" or spending not in SPENDING):
+        return ["a plan can be changed if it has a spending function, and law is not 'exact'"]
     return []
 
 

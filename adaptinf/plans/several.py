@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import special
 
 from adaptinf.inference.group_sequential.joint_crossing import JointWalk, limits
 from adaptinf.inference.group_sequential.score_process import ScoreProcesses
-from adaptinf.plans.decisions import Decision, Rule, normal_score
+from adaptinf.plans.decisions import Decision, Rule, no_ends, normal_score
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+_CLOSE = 1e-6
+"""Margin for rounding errors of critical values."""
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -55,6 +58,14 @@ class ClosedTests:
     def excess(self, members: tuple[int, ...], look: int) -> float:
         """Largest difference of score and critical value up to a look; the test rejects from 0."""
         return self._test(members).until(look)[1]
+
+    def least(self, look: int) -> float:
+        """A value below the critical values of all hypotheses at a look, which need not be computed for it.
+
+        The probability of a score at least as large as the critical value of a look is at most the level
+        spent by then.
+        """
+        return -float(special.ndtri(self.spent[: look + 1].sum())) - _CLOSE
 
     def bound(self, members: tuple[int, ...], look: int) -> float:
         """Critical value of a hypothesis at a look; infinite if it makes no test."""
@@ -114,7 +125,7 @@ class SeveralCourse:
     """A trial of several treatments up to its last look so far, counted from 0.
 
     Shapes (J,): rejected; gone, the first look without the treatment; at, the last look that tested it, -1 if
-    none did.
+    none did. `ends` (k,) are the rounds up to each look.
     """
 
     decision: Decision
@@ -123,6 +134,12 @@ class SeveralCourse:
     gone: IntArray
     at: IntArray
     closed: ClosedTests
+    ends: IntArray = field(default_factory=no_ends)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds up to the look."""
+        return int(self.ends[self.look])
 
     @property
     def tests(self) -> tuple[int, ...]:
@@ -175,7 +192,7 @@ class Following:
         self.gone = np.where(self._leaves < _NEVER, self._leaves, absent)
         self._enter(processes)
         tested = scores.tested[look]
-        if tested.any() and self._tests.excess(tuple(range(scores.many)), look) >= 0.0:
+        if self._may_reject() and self._tests.excess(tuple(range(scores.many)), look) >= 0.0:
             self._rejected = tested & np.array(
                 [self._tests.rejected(j, look) >= 0.0 for j in range(scores.many)]
             )
@@ -187,6 +204,12 @@ class Following:
             self.decision = _futile(scores, self.gone, look, rule)
         else:
             self.decision = "no rejection" if tested.any() else "too few data"
+
+    def _may_reject(self) -> bool:
+        """Whether some score is large enough for a rejection at this look."""
+        z = self._scores.z[self._look, self._scores.tested[self._look]]
+        size = np.abs(z) if self._rule.sides == 2 else z
+        return bool(size.max(initial=-math.inf) >= self._tests.least(self._look))
 
     def _enter(self, processes: ScoreProcesses) -> None:
         """What the tests need of a look."""

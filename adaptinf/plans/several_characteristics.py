@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.plans.dropping import run
-from adaptinf.plans.planning.timing import calendar_numbers
+from adaptinf.plans.planning.timing import calendar_numbers, mean_of
 from adaptinf.plans.several_results import RepeatedReference
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import FloatArray
@@ -32,21 +32,20 @@ def trial(
     """
     followed = run(plan, environment, rng, fast)
     course = followed.course
-    reference = RepeatedReference(followed.processes, course, plan.spent, plan.margin)
+    reference = RepeatedReference(followed.processes, course, plan.spent_by(course.ends), plan.margin)
     error, tested, held = np.full(len(truth), math.nan), course.at >= 0, math.nan
     if tested.any():
         error = reference.estimate - truth
         two_sided = course.closed if plan.sides == 2 else reference.tests(2.0 * plan.alpha)
-        low, high = reference.limits(two_sided).T
-        held = float(np.all(~tested | ((low <= truth) & (truth <= high))))
-    size = int(plan.looks[course.look])
+        held = float(reference.contains(truth, two_sided).all())
+    size = course.rounds
     rounds = np.bincount(followed.action[:size], minlength=len(plan.arms))
-    times = calendar_numbers(followed.calendar, size)
+    times = calendar_numbers(plan, followed.calendar, course.look, size)
     rejects, futile, untested = (
         float(course.decision == name) for name in ("reject", "futility", "too few data")
     )
     above = float(bool(np.any(course.rejected & (error + truth > plan.margin))))
-    told = [course.look, rejects, above, futile, untested, size, followed.reward[:size].mean()]
+    told = [course.look, rejects, above, futile, untested, size, mean_of(followed.reward[:size])]
     numbers = [*told, math.nan, math.nan, math.nan, held, *times, *rounds]
     left = course.gone <= course.look
     return np.array([*numbers, *course.rejected, *left, *error], dtype=np.float64)

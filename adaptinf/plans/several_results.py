@@ -16,7 +16,7 @@ from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.group_sequential.score_process import ScoreProcesses
 from adaptinf.plans.decisions import normal_score
 from adaptinf.plans.several import ClosedTests, SeveralCourse
-from adaptinf.typing import FloatArray
+from adaptinf.typing import BoolArray, FloatArray
 
 # P-values outside these limits are reported as the limit, or as 1.
 _LEAST, _MOST = 1e-12, 0.998
@@ -96,17 +96,33 @@ class RepeatedReference:
             found[j] = self.estimate[j] + float(quantile[0]) * self.std_error[j] * np.array([-1.0, 1.0])
         return found
 
+    def contains(self, truth: FloatArray, two_sided: ClosedTests) -> BoolArray:
+        """Whether intervals from two-sided tests contain differences, (J,); true without a test."""
+        found = np.ones(len(truth), dtype=bool)
+        for j in np.flatnonzero(self.course.at >= 0).tolist():
+            # Most scores are below any critical value, which then need not be computed.
+            least = two_sided.least(int(self.course.at[j]))
+            found[j] = abs(self._score(j, float(truth[j]))) <= least
+        if not found.all():
+            low, high = self.limits(two_sided).T
+            found = (self.course.at < 0) | ((low <= truth) & (truth <= high))
+        return found
+
     def tests(self, alpha: float) -> ClosedTests:
         """Two-sided tests at a level."""
         return ClosedTests(self.course.closed.scores, self.spent(0.5 * alpha), 2)
+
+    def _score(self, j: int, difference: float) -> float:
+        """Standardised score at the last test, if this is the difference, as a normal quantile."""
+        score, slope, clock, effective = self._last[j].tolist()
+        return normal_score((score - (difference - self.origin) * slope) / math.sqrt(clock), effective - 1.0)
 
     def _log_pvalue(self, j: int, null: float) -> float:
         """The level at which the interval just contains the null."""
         look = int(self.course.at[j])
         if look < 0:
             return math.nan
-        score, slope, clock, effective = self._last[j].tolist()
-        size = abs(normal_score((score - (null - self.origin) * slope) / math.sqrt(clock), effective - 1.0))
+        size = abs(self._score(j, null))
 
         def excess(log_alpha: float) -> float:
             return min(self.tests(math.exp(log_alpha)).bound(self.course.every, look), 40.0) - size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ class StoredPlan:
 
     given: Mapping[str, Any]
     """Its arguments."""
-    looks: IntArray
+    looks: IntArray | FloatArray
     law: str
 
     @classmethod
@@ -75,7 +76,7 @@ class StoredPlan:
         look : mapping
             Its stage, rounds and decision, and the statistic and the bound if it made a test.
         """
-        return Look.of(look, self._planned)
+        return Look.of(look, self._planned, self.given["clock"])
 
     def refusal(self, log: AdaptiveLog) -> str:
         """Why `analyse` refuses a log; empty if it does not.
@@ -105,11 +106,11 @@ class StoredPlan:
         return "asymptotic" if self.law == "z" else "exact"
 
     @property
-    def _planned(self) -> tuple[int, ...]:
-        """Rounds of all looks."""
+    def _planned(self) -> tuple[float, ...]:
+        """When all looks are: rounds, or days since the start."""
         return tuple(self.looks.tolist())
 
-    def _ended(self, log: AdaptiveLog) -> Any:
+    def _ended(self, log: AdaptiveLog, as_of: Any = None) -> Any:
         """The course of a trial that has stopped."""
         raise NotImplementedError
 
@@ -126,6 +127,8 @@ def _plain(value: Any) -> Any:
     """A value without NumPy's types; sequences become lists."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
+    if isinstance(value, date):
+        return value.isoformat()
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -142,7 +142,7 @@ class Standing(BaseModel):
     erased: int
     restored: int
     copied: bool
-    next_look: int | None
+    next_look: int | str | None
     unrepeatable: int
     version: str
     rows: int

@@ -61,9 +61,9 @@ class TrialStatus:
     copied : bool
         Whether the file is a copy that has not replaced the trial, made by `backup` or in any other way: it
         can be read, but accepts no requests.
-    next_look : int or None
-        Number of participants after which the plan has its next look; None if there is no plan, or it has
-        ended the trial.
+    next_look : int, str or None
+        Number of participants after which the plan has its next look or, with looks by date, its time in UTC;
+        None if there is no plan, it has ended the trial, or the trial has not begun.
     unrepeatable : int
         Number of decisions that can no longer be recomputed, because they depend on a context that was
         erased.
@@ -97,7 +97,7 @@ class TrialStatus:
     erased: int
     restored: int
     copied: bool
-    next_look: int | None
+    next_look: int | str | None
     unrepeatable: int
     version: str
     rows: int
@@ -163,7 +163,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         arms : list of labels, or int, optional
             The labels of the arms; a number stands for 0, 1, ... Required with a design.
         horizon : int, optional
-            Largest possible number of participants. Required with a design.
+            Largest possible number of participants. Required with a design. With a plan, it may be larger
+            than the plan's, so that `amend_plan` can make the trial longer.
         features, dimension, per_arm, reward_range
             Contexts and rewards, as for `Design.session`.
         outcome_window : int, optional

@@ -11,13 +11,11 @@ from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import Act, act_of
-from adaptinf.trial.planned_looks import looks_frame
+from adaptinf.trial.planned_looks import LookOperations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.trial_noise import NodeRows, NoiseAudit, audited
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from adaptinf.trial.requests import Requests
 
 _Answer = TypeVar("_Answer")
@@ -34,8 +32,10 @@ def _assigned(replay: Replay, unit: Any, context: Any, site: Any, key: Any) -> t
     return replay.assign_new(unit, context, key, site)
 
 
-class Operations:
+class Operations(LookOperations):
     """A trial as seen by its operator."""
+
+    _requests: Requests
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -240,61 +240,6 @@ class Operations:
             ``stopping="data-chosen"``: the person who ended the trial may have seen outcomes.
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
-
-    def look(self) -> Any:
-        """Take the look of the plan that is due, record it, and follow its decision.
-
-        A look uses the participants up to its round, all of whose outcomes must have arrived. If its decision
-        ends the trial, no more participants are assigned; `finish` then ends it permanently, and `resume`
-        continues against the plan, which all later tables state. Looks that were not taken in time are taken
-        in order.
-
-        Returns
-        -------
-        Look
-            The stage, the number of participants, the statistic, the critical value and the decision; it
-            prints as a table. If no new look is due, the last one, as it was recorded; its stage is 0 if
-            there was none.
-
-        Raises
-        ------
-        ParameterError
-            If the trial has no plan, it is a copy, or outcomes have not arrived. Nothing has changed in this
-            case.
-        InvalidForLog
-            If the design records no propensities, or a comparison by rank lacks outcomes.
-        FileError
-            As in `assign`.
-
-        Examples
-        --------
-        >>> import adaptinf as ai
-        >>> import tempfile
-        >>> plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[2, 4])
-        >>> with ai.Trial.create(f"{tempfile.mkdtemp()}/trial.db", plan) as trial:
-        ...     print(trial.look())
-        ...     made = trial.assign_many(["Ann", "Bob"], keys=["a1", "a2"])
-        ...     told = trial.record_many([1, 2], [1.0, 0.0], keys=["r1", "r2"])
-        ...     print(trial.look())
-        No look yet: the first of 2 is after 2 participants
-        Look 1 of 2, after 2 participants
-          statistic  too few data for a test
-          decision   continue
-          next look  after 4 participants
-        """
-        return self._requests.change_all(lambda replay: replay.take())[-1]
-
-    def looks(self) -> pd.DataFrame:
-        """The looks so far, for a data monitoring committee.
-
-        Returns
-        -------
-        DataFrame
-            One row per look: `stage`, `rounds`, `time`, `statistic`, `bound` and `decision`; `lost`, the
-            number of outcomes that will never arrive; and `continued_by`, who continued the trial after a
-            decision to end it, with `continued_because`.
-        """
-        return looks_frame(self._requests.read(lambda replay: replay.looks))
 
     def restore(self, *, reason: str, by: str, head: str | None = None, runs: int | None = None) -> None:
         """Let a copy replace its trial, whose file has been lost.

@@ -40,22 +40,12 @@ from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, 
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
 LOOK, REKEYED, ALARM, SENT, RETENTION = "look", "rekey", "alarm", "sent", "retention"
+AMENDED_PLAN = "amend_plan"
 ACTS = (
     RETENTION,
     *("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"),
-    *(
-        MIGRATED,
-        "token",
-        "revoke",
-        LOOK,
-        REKEYED,
-        ALARM,
-        SENT,
-        "add_arm",
-        "add_site",
-        "add_kits",
-        "retire_kit",
-    ),
+    *("token", "revoke", MIGRATED, LOOK, AMENDED_PLAN, REKEYED, ALARM, SENT),
+    *("add_arm", "add_site", "add_kits", "retire_kit"),
 )
 """Kinds of rows that record an operator's actions."""
 _LONGEST = 1_000
@@ -73,9 +63,9 @@ class Act:
         From the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
-        "moved", "migrate", "look", "token" (one was issued), "revoke", "rekey", "add_arm", "add_site",
-        "add_kits", "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent" (a webhook
-        was told).
+        "moved", "migrate", "look", "amend_plan", "token" (one was issued), "revoke", "rekey", "add_arm",
+        "add_site", "add_kits", "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent"
+        (a webhook was told).
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -110,6 +100,8 @@ class Act:
         The version of adaptinf that decides from this row on.
     differing : int or None
         Number of earlier rows that this version would have written differently, and that stand as written.
+    looks : list or None
+        When the looks of a changed plan are.
 
     Examples
     --------
@@ -143,6 +135,7 @@ class Act:
     days: int | None = None
     version: str | None = None
     differing: int | None = None
+    looks: list[Any] | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +15,12 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.stated_plans import GOES_ON, StatedPlan, ended, plan_from
 from adaptinf.log.traits import LOOKS, PLAN, STOP_REASON
-from adaptinf.parameters import refuse
+from adaptinf.parameters import BOOLEAN, refuse
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import logged
 from adaptinf.texts import several
 from adaptinf.trial.journal_rows import Entry
-from adaptinf.trial.operator_actions import FINISHED, LOOK, PAUSED, Acts, act_problems
+from adaptinf.trial.operator_actions import AMENDED_PLAN, FINISHED, LOOK, PAUSED, Acts, act_problems
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +32,8 @@ NUMBERS = ("statistic", "bound")
 ARMS = ("leading", "rejected", "dropped")
 _COLUMNS = ("stage", "rounds", "time", *NUMBERS, *ARMS, "decision", "lost")
 _BY = "the plan"
+DAY = 86_400.0
+"""Seconds of a day."""
 
 
 class PlannedLooks(Acts):
@@ -39,12 +41,122 @@ class PlannedLooks(Acts):
 
     recomputes = False
     """Whether looks are recomputed from the rows before them, and compared."""
+    now = ""
+    """The time, set by any caller that requests a change."""
+    _read: tuple[Any, StatedPlan] | None = None
+    """The plan, and the arguments of which it was made."""
+    _moments: list[list[float]]
+    """With looks by date: when each participant was assigned and each outcome recorded, in seconds."""
 
-    @cached_property
+    @property
+    def by_date(self) -> bool:
+        """Whether looks are due at times."""
+        return bool(self.declared.get(PLAN, {}).get("clock") == "date")
+
+    def noted(self, number: int, entry: Entry) -> None:
+        """Also keep the times that looks by date depend on."""
+        super().noted(number, entry)
+        if not self.by_date or entry["kind"] not in ("assign", "record", "erase"):
+            return
+        at = _seconds(entry["time"])
+        if entry["kind"] == "assign":
+            if entry["round"] > len(self.moments):
+                self.moments.append([at, math.inf])
+            return
+        one = self.moments[entry["decision"] - 1]
+        if entry["kind"] == "record" or one[1] == math.inf:
+            one[1] = at
+
+    @property
+    def moments(self) -> list[list[float]]:
+        """Times of assignment and of recording, by decision."""
+        self.__dict__.setdefault("_moments", [])
+        return self._moments
+
+    @property
+    def _begun(self) -> float | None:
+        """When the trial began, in seconds; None before its first participant if the plan states no date."""
+        moment = self._needed().start.moment
+        if moment is not None:
+            return float(moment.replace(tzinfo=UTC).timestamp())
+        return self.moments[0][0] if self.moments else None
+
+    @property
+    def look_times(self) -> tuple[float, ...]:
+        """When looks by date are due, in seconds; empty before the trial begins, and for other looks."""
+        begun = self._begun if self.by_date else None
+        return () if begun is None else tuple(begun + DAY * day for day in self.planned_at)
+
+    def _complete(self, time: float = math.inf) -> int:
+        """Number of participants before the first one whose outcome was pending at a time."""
+        waiting = set(self.session.pending)
+        for number, (arrived, known) in enumerate(self.moments):
+            if number + 1 in waiting or max(arrived, known) > time:
+                return number
+        return len(self.moments)
+
+    @property
     def plan(self) -> StatedPlan | None:
-        """The trial's plan, if it has one."""
-        stored = self.declared.get(PLAN)
-        return None if stored is None else plan_from(stored, self.design)
+        """The trial's plan as last changed, if it has one."""
+        stored = self.stated_plan
+        if stored is not None and (self._read is None or self._read[0] != stored):
+            self._read = stored, plan_from(stored, self.design)
+        return None if stored is None or self._read is None else self._read[1]
+
+    @property
+    def stated_plan(self) -> dict[str, Any] | None:
+        """Arguments of the plan, as last changed."""
+        changed = [act[PLAN] for act in self.acts if act["kind"] == AMENDED_PLAN]
+        found: dict[str, Any] | None = changed[-1] if changed else self.declared.get(PLAN)
+        return found
+
+    @property
+    def planned_at(self) -> list[Any]:
+        """When the looks of the plan are, as last changed: participants, or days."""
+        changed = [act[LOOKS] for act in self.acts if act["kind"] == AMENDED_PLAN]
+        found: list[Any] = changed[-1] if changed else self.declared.get(LOOKS, [])
+        return found
+
+    def amend_plan(self, looks: Any, reason: Any, by: Any, blinded: Any, changes: dict[str, Any]) -> Entry:
+        """Change the looks that have not been taken; the row."""
+        problems = [*act_problems(reason, by), *BOOLEAN("blinded", blinded), *self._if_closed()]
+        if self.state == FINISHED:
+            problems.append("the trial is finished")
+        plan = self._needed()
+        if plan.arguments["law"] != "z":
+            problems.append('only plans with law="z" can be changed')
+        if ended(self.looks) is not None:
+            problems.append("a look has ended the trial")
+        elif self._due():
+            problems.append("a look is due: take it first")
+        if self._last_stage and blinded is not True:
+            problems.append(
+                "looks have been taken: blinded=True is required, because the level does not hold if results "
+                "by arm determine later looks"
+            )
+        refuse("amend_plan", problems)
+        changed: Any = plan
+        if self._last_stage:
+            changed = changed.amended(self._last_stage, looks, **changes)
+        else:
+            changed = changed.changed(
+                looks=looks, **({"horizon": None} if not self.by_date else {}), **changes
+            )
+        most = self.declared["horizon"]
+        told = f"the trial can have at most {most:,} participants, got looks that need {changed.horizon:,}"
+        refuse("amend_plan", [told] if changed.horizon > most else [])
+        if changed.horizon < self.session.rounds:
+            refuse("amend_plan", [f"{self.session.rounds:,} participants have been assigned already"])
+        if changed.arguments["clock"] != plan.arguments["clock"]:
+            refuse("amend_plan", ["clock cannot be changed"])
+        stated = {PLAN: changed.arguments, LOOKS: changed.looks.tolist(), "blinded": blinded}
+        return {"kind": AMENDED_PLAN, **stated, "reason": reason, "by": by}
+
+    def plan_amended_again(self, said: Entry) -> Entry:
+        """The row of a change of the plan."""
+        refuse(AMENDED_PLAN, act_problems(said["reason"], said["by"]))
+        plan_from(said[PLAN], self.design)
+        return said
 
     @property
     def looks(self) -> list[Entry]:
@@ -66,11 +178,15 @@ class PlannedLooks(Acts):
         return None if last is None or last["overridden"] else last
 
     @property
-    def next_look(self) -> int | None:
-        """Number of participants after which the next look is due; None if there is none."""
-        taken, planned = self._last_stage, self.declared.get(LOOKS, [])
-        done = len(planned) <= taken or ended(self.looks) is not None
-        return None if done else int(planned[taken])
+    def next_look(self) -> int | str | None:
+        """Number of participants, or time in UTC, at which the next look is due; None if there is none."""
+        taken, planned = self._last_stage, self.planned_at
+        if len(planned) <= taken or ended(self.looks) is not None:
+            return None
+        if self.by_date:
+            times = self.look_times
+            return said_time(times[taken]) if times else None
+        return int(planned[taken])
 
     @property
     def _last_stage(self) -> int:
@@ -85,10 +201,10 @@ class PlannedLooks(Acts):
         if not due:
             yield self._latest(plan), None
         for place, stage in enumerate(due):
-            waiting = self._waiting(int(plan.looks[stage - 1]))
+            waiting = [] if self.by_date else self._waiting(int(plan.looks[stage - 1]))
             if waiting and place:
                 return
-            refuse("look", self._waiting_told(stage, int(plan.looks[stage - 1]), waiting))
+            refuse("look", self._waiting_told(stage, plan.looks[stage - 1], waiting))
             entry = self._look(plan, stage)
             self._decide(entry)
             found = plan.recorded(_as_look(entry))
@@ -107,7 +223,13 @@ class PlannedLooks(Acts):
 
     def _due(self) -> list[int]:
         """Numbers of the looks that are due."""
-        reached = sum(rounds <= self.session.rounds for rounds in self.declared[LOOKS])
+        if self.by_date:
+            # Once all outcomes of the horizon are known, nothing more can be, and the next look is the last.
+            full = self._complete() >= self.declared["horizon"]
+            reached = sum(time <= _seconds(self.now) for time in self.look_times)
+            reached = max(reached, self._last_stage + 1) if full else reached
+        else:
+            reached = sum(rounds <= self.session.rounds for rounds in self.planned_at)
         return [] if self.next_look is None else list(range(self._last_stage + 1, reached + 1))
 
     def _latest(self, plan: StatedPlan) -> Any:
@@ -119,7 +241,7 @@ class PlannedLooks(Acts):
         return [decision for decision in self.session.pending if decision <= rounds]
 
     @staticmethod
-    def _waiting_told(stage: int, rounds: int, waiting: Sequence[int]) -> list[str]:
+    def _waiting_told(stage: int, rounds: Any, waiting: Sequence[int]) -> list[str]:
         if not waiting:
             return []
         one = len(waiting) == 1
@@ -132,13 +254,9 @@ class PlannedLooks(Acts):
 
     def _look(self, plan: StatedPlan, stage: int) -> Entry:
         """The row of a look."""
-        log = self.planned(logged(self.session, "drop", True, "keep"))
-        found = plan.look(log, stage)
-        reward = log.arrays.recorded[: found.rounds]
+        found, lost = self._found(plan, stage)
         numbers = {name: float(getattr(found, name)) for name in NUMBERS}
-        told = (
-            f"look {found.stage} of {len(plan.looks)}, after {found.rounds:,} participants: {found.decision}"
-        )
+        told = f"look {found.stage} of {len(plan.looks)}, {found.taken}: {found.decision}"
         return {
             "kind": LOOK,
             "stage": found.stage,
@@ -146,9 +264,23 @@ class PlannedLooks(Acts):
             **{name: None if math.isnan(number) else number for name, number in numbers.items()},
             "verdict": found.decision,
             **{name: plain_list(getattr(found, name)) for name in ARMS},
-            "lost": int(np.count_nonzero(np.isnan(reward))),
+            "lost": lost,
             "reason": told,
         }
+
+    def _found(self, plan: StatedPlan, stage: int) -> tuple[Any, int]:
+        """A look, and the number of lost outcomes that it would have used."""
+        also: list[Entry] = []
+        if self.by_date:
+            rounds = self._complete(self.look_times[stage - 1])
+            told = {"stage": stage, "rounds": rounds, "decision": GOES_ON, "overridden": False}
+            also = [told]
+            if not rounds:
+                last = "too few data" if stage == len(plan.looks) else GOES_ON
+                return plan.recorded({**told, "decision": last}), 0
+        log = self.planned(logged(self.session, "drop", True, "keep"), also)
+        found = plan.look(log, stage)
+        return found, int(np.count_nonzero(np.isnan(log.arrays.recorded[: found.rounds])))
 
     def _decide(self, entry: Entry) -> None:
         """Assign no more participants if the look ended the trial."""
@@ -195,8 +327,8 @@ class PlannedLooks(Acts):
             "whether it continues"
         )
 
-    def planned(self, log: AdaptiveLog) -> AdaptiveLog:
-        """The log with the plan and its looks; the same log if there is no plan."""
+    def planned(self, log: AdaptiveLog, also: Sequence[Entry] = ()) -> AdaptiveLog:
+        """The log with the plan, its looks, and further ones; the same log if there is no plan."""
         if PLAN not in self.declared or log.design is None:
             return log
         kept = ("stage", "rounds", *NUMBERS, *ARMS, "decision")
@@ -204,12 +336,21 @@ class PlannedLooks(Acts):
             {**{name: look[name] for name in kept if name in look}, "overridden": bool(look["overridden"])}
             for look in self.looks
         ]
-        told = {**log.design.parameters, PLAN: self.declared[PLAN], LOOKS: looks}
+        told = {**log.design.parameters, PLAN: self.stated_plan, LOOKS: [*looks, *also]}
         if (last := ended(self.looks)) is not None:
             told[STOP_REASON] = last["reason"]
         made = copy(log if self.cut_short else log.stating("planned"))
         made.design, made.kept = replace(log.design, parameters=told), {}
         return made
+
+
+def said_time(seconds: float) -> str:
+    """A time in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
 
 
 def plain_list(value: Any) -> Any:
@@ -243,3 +384,105 @@ def _close(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE) or one == other
+
+
+class LookOperations:
+    """The looks of a trial, as seen by its operator."""
+
+    _requests: Any
+
+    def look(self) -> Any:
+        """Take the look of the plan that is due, record it, and follow its decision.
+
+        A look uses the participants up to its round, all of whose outcomes must have arrived. If its decision
+        ends the trial, no more participants are assigned; `finish` then ends it permanently, and `resume`
+        continues against the plan, which all later tables state. Looks that were not taken in time are taken
+        in order.
+
+        Returns
+        -------
+        Look
+            The stage, the number of participants, the statistic, the critical value and the decision; it
+            prints as a table. If no new look is due, the last one, as it was recorded; its stage is 0 if
+            there was none.
+
+        Raises
+        ------
+        ParameterError
+            If the trial has no plan, it is a copy, or outcomes have not arrived. Nothing has changed in this
+            case.
+        InvalidForLog
+            If the design records no propensities, or a comparison by rank lacks outcomes.
+        FileError
+            As in `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[2, 4])
+        >>> with ai.Trial.create(f"{tempfile.mkdtemp()}/trial.db", plan) as trial:
+        ...     print(trial.look())
+        ...     made = trial.assign_many(["Ann", "Bob"], keys=["a1", "a2"])
+        ...     told = trial.record_many([1, 2], [1.0, 0.0], keys=["r1", "r2"])
+        ...     print(trial.look())
+        No look yet: the first of 2 is after 2 participants
+        Look 1 of 2, after 2 participants
+          statistic  too few data for a test
+          decision   continue
+          next look  after 4 participants
+        """
+        return self._requests.change_all(lambda replay: replay.take())[-1]
+
+    def looks(self) -> pd.DataFrame:
+        """The looks so far, for a data monitoring committee.
+
+        Returns
+        -------
+        DataFrame
+            One row per look: `stage`, `rounds`, `time`, `statistic`, `bound` and `decision`; `lost`, the
+            number of outcomes that will never arrive; and `continued_by`, who continued the trial after a
+            decision to end it, with `continued_because`.
+        """
+        return looks_frame(self._requests.read(lambda replay: replay.looks))
+
+    def amend_plan(
+        self, looks: Sequence[Any], *, reason: str, by: str, blinded: bool = False, **changes: Any
+    ) -> None:
+        """Change the looks that have not been taken, and with them the length of the trial.
+
+        Alpha that earlier looks have spent stays spent, as in `Plan.amended`; the journal and the log state
+        the change.
+
+        Parameters
+        ----------
+        looks : sequence
+            All looks, the first ones as taken. The last may be at most the trial's horizon, as given to
+            `Trial.create`.
+        reason, by : str
+            The reason and the person responsible; the journal stores both.
+        blinded : bool
+            Whether nobody who decided on the change had seen results by arm. Required once a look has been
+            taken: the level does not hold if results by arm determine later looks.
+        **changes
+            As in `Plan.amended`, plain values.
+
+        Raises
+        ------
+        ParameterError
+            If the trial has no plan, is finished, a look has ended it, or one is due; if a look that was
+            taken would change, or `blinded` is required. Nothing has changed in this case.
+        FileError
+            As in `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=[2, 4])
+        >>> with ai.Trial.create(f"{tempfile.mkdtemp()}/trial.db", plan, horizon=10) as trial:
+        ...     trial.amend_plan([3, 6], reason="more sites join", by="the sponsor")
+        ...     trial.status().next_look
+        3
+        """
+        self._requests.change(lambda replay: (None, replay.amend_plan(looks, reason, by, blinded, changes)))

@@ -43,6 +43,7 @@ from adaptinf.trial.migration.switches import migrated_again
 from adaptinf.trial.migration.versions import MIGRATED, changes
 from adaptinf.trial.operator_actions import (
     ALARM,
+    AMENDED_PLAN,
     FINISHED,
     LOOK,
     PAUSED,
@@ -56,6 +57,9 @@ from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 from adaptinf.trial.supplies.supplied import KITS, RETIRED, SITE, Supplied
 from adaptinf.trial.trial_noise import NODE
 from adaptinf.trial.trial_places import PLACE, TAKEN, Place
+
+MOMENTS = "moments"
+"""In snapshots: times of participants, with looks by date."""
 
 
 class Begun(NamedTuple):
@@ -144,6 +148,7 @@ class Replay(Supplied):
         if begun.kept is None:
             return False
         go_back(self.session, begun.kept)
+        del self.moments[self.session.rounds :]
         self.supply.cut(self.session.rounds)
         self.nodes.drawn()
         self.place = begun.place
@@ -155,7 +160,14 @@ class Replay(Supplied):
         if self.declared["own"]:
             return None
         memory = memory_of(self.session, self._opened())
-        standing = {"state": self.state, "reason": self.reason, "acts": self.acts, PLACE: self.place}
+        standing: dict[str, Any] = {
+            "state": self.state,
+            "reason": self.reason,
+            "acts": self.acts,
+            PLACE: self.place,
+        }
+        if self.by_date:
+            standing[MOMENTS] = np.array(self.moments, dtype=np.float64)
         state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
         return {**part_of(self.session, since), **self.supply.part(since.decided)}, state
 
@@ -169,6 +181,7 @@ class Replay(Supplied):
         for part in snapshot.parts:
             self.supply.extend(part)
         self.stand(snapshot.state["standing"])
+        self.moments[:] = snapshot.state["standing"].get(MOMENTS, np.zeros((0, 2))).tolist()
 
     def is_as(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot agrees with the last row processed."""
@@ -263,6 +276,8 @@ class Replay(Supplied):
             return migrated_again(said, self.session.rounds)
         if said["kind"] == LOOK:
             return self.looked_again(said)
+        if said["kind"] == AMENDED_PLAN:
+            return self.plan_amended_again(said)
         if said["kind"] == "unblind":
             return self._looked_up(said)
         if said["kind"] == "erase":

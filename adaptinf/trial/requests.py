@@ -111,6 +111,8 @@ class Requests:
                 replay = self._caught_up()
                 replay.copied, replay.here = self._still_copied(replay), self.journal.place
                 replay.foreign = self._foreign(replay)
+                if replay.by_date:
+                    replay.now = now()
                 begun = replay.begun() if several else None
                 for answer, entry in acts(replay):
                     answers.append(answer)

@@ -17,7 +17,7 @@ from adaptinf.log import DesignRecord
 from adaptinf.log.stated_plans import StatedPlan
 from adaptinf.log.storage.stored import encode
 from adaptinf.log.traits import LOOKS, PLAN
-from adaptinf.parameters import Is, problems_of, refuse
+from adaptinf.parameters import COUNT, Is, problems_of, refuse
 from adaptinf.sessions import Session, open_session
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.steppers import Draw
@@ -130,9 +130,11 @@ def planned_terms(plan: StatedPlan, arms: Any, horizon: Any) -> tuple[Design, tu
         problems.append(
             f"arms must be those of the plan, {list(plan.arms)!r:.200}, or omitted: got {shown(arms)}"
         )
-    if horizon is not None and horizon != plan.horizon:
+    beyond = horizon is not None and horizon != plan.horizon
+    if beyond and (COUNT("horizon", horizon) or horizon < plan.horizon or plan.arguments["law"] != "z"):
         problems.append(
-            f"horizon must be that of the plan, {plan.horizon:,}, or omitted: got {shown(horizon)}"
+            f"horizon must be that of the plan, {plan.horizon:,}, omitted, or for a plan with law='z' "
+            f"larger, to allow for changes of the plan: got {shown(horizon)}"
         )
     if not plan.design.traits.own_coins:
         name = type(plan.design).__name__
@@ -141,7 +143,8 @@ def planned_terms(plan: StatedPlan, arms: Any, horizon: Any) -> tuple[Design, tu
             "at random: wrap it in a Mixture"
         )
     refuse("Trial.create", problems)
-    return plan.design, plan.arms, plan.horizon, {PLAN: plan.arguments, LOOKS: plan.looks.tolist()}
+    most = plan.horizon if horizon is None else int(horizon)
+    return plan.design, plan.arms, most, {PLAN: plan.arguments, LOOKS: plan.looks.tolist()}
 
 
 def _known(design: Design, record: DesignRecord) -> bool:

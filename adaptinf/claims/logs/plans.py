@@ -15,6 +15,12 @@ GOES_ON = Claim(
     "under the plan, no look up to round {rounds} stops the trial; the next look is after round {after}",
     "needs",
 )
+GOES_ON_BY_DATE = Claim(
+    "plans.plan.Plan.analyse",
+    "the plan does not stop at any look that the log has reached; the next one is on day {day}: if the log "
+    "is complete until then, use as_of={day}",
+    "needs",
+)
 STAGEWISE = Claim(
     "plans.plan.Plan.analyse",
     "The estimate is median-unbiased; the interval and p-value use stage-wise ordering, which ranks "
@@ -70,6 +76,19 @@ OVERRUN = Claim(
     "Rounds after the look at which the plan stopped the trial are not used ({more} in total).",
     "note",
     short="later rounds not used: {more}",
+)
+OVERRUN_USED = Claim(
+    "plans.plan.Plan.analyse",
+    "{more} rounds after the look at which the plan stopped are used: all data take the place of this look "
+    "(the deletion method). The interval is then slightly wide, and the estimate closer to the null.",
+    "note",
+    short="{more} later rounds used, in place of the last look",
+)
+OVERRUN_ONE = Claim(
+    "plans.plan.Plan.analyse",
+    'later rounds can be added for one treatment with law="z" (the plan has law {law!r}, or several '
+    "treatments)",
+    "needs",
 )
 CONSTANT_EFFECT = Claim(
     "plans.plan.Plan.analyse",

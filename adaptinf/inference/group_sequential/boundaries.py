@@ -130,6 +130,8 @@ def bounds_of_spent(
 
 def critical_value(tail: Callable[[float, float], float], size: float, probability: float) -> float:
     """Critical value that z exceeds at a look with a given probability; infinite if this is too small."""
+    if probability <= 0.0:
+        return math.inf
     root, aim = math.sqrt(size), math.log(probability)
 
     def excess(bound: float) -> float:

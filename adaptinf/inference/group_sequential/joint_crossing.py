@@ -60,6 +60,7 @@ class JointWalk:
         self.products = np.zeros((many, many))
         self._nodes, self._mass = [np.zeros(1)] * many, np.ones((1,) * many)
         self._kept: tuple[FloatArray, FloatArray, _Step] | None = None
+        self._ahead: tuple[FloatArray, _Step] | None = None
 
     def leaving(self, products: FloatArray, low: FloatArray, high: FloatArray) -> float:
         """Probability that some score leaves at the next look, and none has left before; low, high (J,)."""
@@ -70,10 +71,12 @@ class JointWalk:
         step = self._settled(products)
         reach = _REACH * np.sqrt(products.diagonal())
         self._kept = np.maximum(low, -reach), np.minimum(high, reach), step
-        self.products = products
+        self.products, self._ahead = products, None
 
     def critical_value(self, products: FloatArray, tested: FloatArray, sides: int, may: float) -> float:
         """Common critical value of the standardised scores that are tested at the next look, 1 or 0 (J,)."""
+        if may <= 0.0:
+            return math.inf
         leaves = self._leaves(self._settled(products))
         root, free = np.sqrt(products.diagonal()), tested == 0.0
 
@@ -102,6 +105,8 @@ class JointWalk:
 
     def _settled(self, products: FloatArray) -> _Step:
         """The next increment, after the grid of the last look has been made for it."""
+        if self._ahead is not None and np.array_equal(self._ahead[0], products):
+            return self._ahead[1]
         step = _step_of(products - self.products)
         if self._kept is not None:
             low, high, own = self._kept
@@ -110,6 +115,7 @@ class JointWalk:
                 _grid(low[j], high[j], min(own.spread[j], step.spread[j]), len(low)) for j in range(len(low))
             ]
             self._carry(own, grids)
+        self._ahead = products, step
         return step
 
     def _carry(self, step: _Step, grids: list[tuple[FloatArray, FloatArray]]) -> None:

@@ -125,6 +125,8 @@ def _walk(
     """
     arms, pairs, steps, sums, products = work
     look, many = 0, treatments.shape[0]
+    while look < looks.shape[0] and looks[look] == 0:
+        look += 1
     for t in range(looks[-1]):
         arm, y, second = action[t], reward[t], propensities[t, control]
         for j in range(many):
@@ -155,6 +157,30 @@ def _walk(
             look += 1
 
 
+class RunningSums(NamedTuple):
+    """Running sums of J treatments at k looks, which add up over parts of a log.
+
+    Shapes: score, slope (k, J); products (k, J, J); squares, fourths (k, J, 2), of the weights of the rewards
+    of treatment and control; events (k, J), as in `ScoreProcess`.
+    """
+
+    score: FloatArray
+    slope: FloatArray
+    products: FloatArray
+    squares: FloatArray
+    fourths: FloatArray
+    events: FloatArray
+
+    def processes(self) -> ScoreProcesses:
+        """The scores, with the effective numbers of rewards of all parts together."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sizes = np.nan_to_num(self.squares**2 / self.fourths, nan=0.0).min(axis=2)
+        clocks = np.diagonal(self.products, axis1=1, axis2=2)
+        columns = self.score, self.slope, clocks, sizes, self.events
+        each = tuple(ScoreProcess(*(one[:, j] for one in columns)) for j in range(self.score.shape[1]))
+        return ScoreProcesses(each, self.products)
+
+
 def score_processes(
     action: IntArray,
     reward: FloatArray,
@@ -166,9 +192,22 @@ def score_processes(
 ) -> ScoreProcesses:
     """The scores of several treatments at some looks.
 
-    Shapes: action, reward (T,), propensities (T, K), looks (k,), numbers of rounds, ascending; `treatments`
-    and `control` are positions of arms.
+    Shapes: action, reward (T,), propensities (T, K), looks (k,), numbers of rounds that do not decrease;
+    `treatments` and `control` are positions of arms.
     """
+    return running_sums(action, reward, propensities, treatments, control, looks, null).processes()
+
+
+def running_sums(
+    action: IntArray,
+    reward: FloatArray,
+    propensities: FloatArray,
+    treatments: Sequence[int],
+    control: int,
+    looks: IntArray,
+    null: float = 0.0,
+) -> RunningSums:
+    """What `score_processes` is computed from."""
     many, ends = len(treatments), np.asarray(looks, dtype=np.int64)
     shape = (len(ends), many)
     found = np.zeros(shape), np.zeros(shape), np.zeros((*shape, many)), np.zeros((*shape, 2, 6))
@@ -185,16 +224,13 @@ def score_processes(
     drawn = np.array(treatments, dtype=np.int64)
     _walk(codes, outcome, chances, drawn, int(control), float(null), ends, work, found)
     score, slope, products, arms = found
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = np.nan_to_num(arms[..., _SQUARES] ** 2 / arms[..., _FOURTHS], nan=0.0).min(axis=2)
     rarer = np.minimum(arms[..., _ONES], arms[..., _COUNT] - arms[..., _ONES]).min(axis=2)
-    each, reached, upto = [], codes[: ends[-1]], outcome[: ends[-1]]
+    reached, upto = codes[: ends[-1]], outcome[: ends[-1]]
     others = (upto != 0.0) & (upto != 1.0)
     for j, treatment in enumerate(drawn.tolist()):
-        binary = not np.any(others & ((reached == treatment) | (reached == control)))
-        events = rarer[:, j] if binary else np.full(len(ends), np.inf)
-        each.append(ScoreProcess(score[:, j], slope[:, j], products[:, j, j], sizes[:, j], events))
-    return ScoreProcesses(tuple(each), products)
+        if np.any(others & ((reached == treatment) | (reached == control))):
+            rarer[:, j] = np.inf
+    return RunningSums(score, slope, products, arms[..., _SQUARES], arms[..., _FOURTHS], rarer)
 
 
 def score_process(

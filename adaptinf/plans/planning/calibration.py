@@ -18,7 +18,7 @@ from adaptinf.parameters import OPEN_SHARE, Is, check, refuse
 from adaptinf.plans.characteristics import check_design, difference, scenarios_of
 from adaptinf.plans.decisions import follow
 from adaptinf.plans.plan import Plan
-from adaptinf.plans.planning.timing import MANY, trial_of
+from adaptinf.plans.planning.timing import MANY, ends_of, trial_of
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, child, seed_sequence
 from adaptinf.texts import visible_lines
@@ -210,11 +210,13 @@ def _block(
 ) -> FloatArray:
     """Trials that share a stream of random numbers; returns (size,)."""
     rng = np.random.default_rng(child(root, *place))
-    rule = replace(plan.rule, futility=np.full(len(plan.looks), -np.inf))
     found = np.zeros(size)
     for trial in range(size):
-        process = plan.process(trial_of(plan, environment, rng, fast)[0])
+        log, calendar = trial_of(plan, environment, rng, fast)
+        ends = ends_of(plan, calendar)
+        process, rule = plan.process(log, ends), plan.rule_by(ends)
         assert process is not None
+        rule = replace(rule, futility=np.full(len(rule.futility), -np.inf))
         # A trial whose score is always 0 goes on to the end, which gives the critical values of all looks.
         course = follow(process._replace(score=np.zeros(len(process.score))), rule)
         if course.tests:

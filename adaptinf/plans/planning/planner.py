@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from adaptinf.audit.simulation.sample_sizes import SampleSize
+from adaptinf.parameters import COUNT, refuse
 from adaptinf.plans.characteristics import PlanCharacteristics, characteristics
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
 from adaptinf.plans.planning.protocol import Protocol, protocol
@@ -50,6 +51,59 @@ class Planning:
         """
         made: Any = type(self)
         return cast("Plan", made(**{**self.given, **changes}))
+
+    def amended(self, taken: int, looks: Sequence[Any], **changes: Any) -> Plan:
+        """The plan with other looks in place of those that have not been taken.
+
+        Parameters
+        ----------
+        taken : int
+            Number of looks so far, at least 1.
+        looks : sequence
+            All looks, the first ones as before; the last may be before or after the former horizon.
+        **changes
+            Further arguments, such as `horizon` of looks by date, or `futility` by look.
+
+        Returns
+        -------
+        Plan
+            The alpha of looks so far remains as it was planned. Later looks spend by their share of the new
+            length what exceeds this; a look by which no more may be spent makes no rejection.
+
+        Raises
+        ------
+        ParameterError
+            If looks that have been taken are changed, or the arguments are invalid together.
+
+        Notes
+        -----
+        The level holds if the change does not depend on results by arm: it may be based on the rate of
+        enrolment, the pooled variance, or information from outside the trial.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> plan.amended(1, [100, 200, 300]).bounds.round(3)
+           rounds  fraction  spent  bound
+        1     100     0.500  0.003  2.963
+        2     200     0.667  0.012  2.532
+        3     300     1.000  0.050  1.992
+        """
+        plan = cast("Plan", self)
+        listed, before = list(looks), list(self.given["looks"])
+        problems = COUNT("taken", taken)
+        if not problems and (taken >= len(before) or listed[:taken] != before[:taken]):
+            problems.append(
+                f"looks must begin with the {taken} that have been taken, {before[:taken]!r:.60}, of "
+                f"{len(before)}, got {listed!r:.60}"
+            )
+        refuse("Plan.amended", problems)
+        spent: dict[str, Any] = {"earlier": plan.fractions[:taken].tolist()}
+        if plan.start is None:
+            spent["horizon"] = None
+        return self.changed(looks=listed, **{**spent, **changes})
 
     def operating_characteristics(
         self,
@@ -248,8 +302,8 @@ class Planning:
         Returns
         -------
         float
-            Given the score at the latest look. Later information is projected in proportion to the rounds,
-            and futility is ignored.
+            Given the score at the latest look. Later information is projected in proportion to the rounds
+            or days, and futility is ignored.
 
         Raises
         ------

@@ -72,7 +72,7 @@ class Protocol:
             "Comparison": ", ".join(f"{one} minus {plan.control}" for one in plan.treatments),
             "Null hypothesis": f"the difference is {'' if plan.sides == 2 else 'at most '}{plan.margin:g}",
             "Level": f"{plan.alpha:g}, {'two' if plan.sides == 2 else 'one'}-sided",
-            "Looks": f"after {', '.join(f'{look:,}' for look in plan.looks)} rounds",
+            "Looks": plan.said_looks,
             "Spending": plan.spending + self._parameter,
             "Futility": self._limits(plan.rule.futility),
             "Dropping": self._limits(plan.rule.drop),

@@ -134,7 +134,15 @@ def fixed_law(plan: Plan, environment: Environment) -> FixedLaw | None:
     """The law of the looks of a plan; None if something adapts or the moments of rewards are not constant."""
     shares, variance = _constant_shares(plan, environment), _variances(environment)
     inner = plan.sides == 2 and bool(np.isfinite(plan.rule.futility).any())
-    if plan.law != "z" or plan.joint or plan.strata or shares is None or variance is None or inner:
+    if (
+        plan.law != "z"
+        or plan.joint
+        or plan.strata
+        or plan.start is not None
+        or shares is None
+        or variance is None
+        or inner
+    ):
         return None
     places = list(plan.positions)
     gap = best_difference(plan, environment) - plan.margin
@@ -186,6 +194,8 @@ def sample_size(
     problems += problems_of(power=(power, OPEN_SHARE), longest=(longest, COUNT))
     if len(scenarios) > 1:
         problems.append("environment must be a single environment; power_curve takes several")
+    if plan.start is not None:
+        problems.append('sample_size finds a number of rounds: plan must have clock="rounds"')
     if not problems:
         problems = _reachable(plan, next(iter(scenarios.values())))
     refuse("Plan.sample_size", problems)

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
+from adaptinf.inference.group_sequential.score_process import (
+    RunningSums,
+    ScoreProcesses,
+    running_sums,
+    score_processes,
+)
 from adaptinf.parameters import refuse
 from adaptinf.plans.stored_plans import outcomes_of
 from adaptinf.texts import absent
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -27,7 +32,7 @@ def stratified_processes(
     """
     known = outcomes_of(log)
     arms = tuple(codes[:-1]), codes[-1]
-    if strata is None:
+    if strata is None or looks[-1] == 0:
         return score_processes(*known, *arms, looks, null)
     columns = list(log.frame.columns)
     refuse("Plan", [absent("strata", strata, columns, "the log has")] if strata not in columns else [])
@@ -37,32 +42,11 @@ def stratified_processes(
         rows = np.flatnonzero(stratum == code)
         ends = np.searchsorted(rows, looks, side="left")
         action, reward, propensities = known[0][rows], known[1][rows], known[2][rows]
-        found = score_processes(action, reward, propensities, *arms, ends[ends > 0], null)
-        parts.append(_from_the_first(found, len(looks)))
-    return _summed(parts)
+        parts.append(running_sums(action, reward, propensities, *arms, ends, null))
+    return RunningSums(*(np.sum(values, axis=0) for values in zip(*parts, strict=True))).processes()
 
 
 def inflated(found: ScoreProcesses, factor: float) -> ScoreProcesses:
     """Scores divided by a factor of all standard errors."""
     each = (one._replace(score=one.score / factor, slope=one.slope / factor) for one in found.each)
     return found if factor == 1.0 else found._replace(each=tuple(each))
-
-
-def _from_the_first(found: ScoreProcesses, size: int) -> ScoreProcesses:
-    """Processes with zeros at the looks that come before the first row of a stratum."""
-    missing = size - len(found.products)
-    each = tuple(ScoreProcess(*(_padded(values, missing) for values in one)) for one in found.each)
-    return ScoreProcesses(each, _padded(found.products, missing))
-
-
-def _padded(values: FloatArray, missing: int) -> FloatArray:
-    return np.concatenate([np.zeros((missing, *values.shape[1:])), values])
-
-
-def _summed(parts: Sequence[ScoreProcesses]) -> ScoreProcesses:
-    """Sums over strata, also of the effective numbers of rewards and of events."""
-    each = tuple(
-        ScoreProcess(*(np.sum(values, axis=0) for values in zip(*ones, strict=True)))
-        for ones in zip(*(part.each for part in parts), strict=True)
-    )
-    return ScoreProcesses(each, np.sum([part.products for part in parts], axis=0))

@@ -16,9 +16,10 @@ import numpy as np
 
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import POSITIVE, Is, Number, OrNone, problems_of, refuse
+from adaptinf.plans.planning.dates import complete
 from adaptinf.sessions.enrolment import Arrivals, enrol
 from adaptinf.simulation.functions import draw_potential, empty_potential
-from adaptinf.typing import BoolArray, FloatArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.plans.plan import Plan
@@ -68,10 +69,14 @@ def timing_problems(delay: Any, accrual: Any, dropout: Any) -> list[str]:
 
 
 def late_problems(plan: Plan) -> list[str]:
-    """Why a plan cannot be simulated with late or lost outcomes."""
+    """Why a plan cannot be simulated in calendar time, or with late or lost outcomes."""
     timing, design = plan.timing, plan.design
     name = type(design).__name__
     problems: list[str] = []
+    if plan.start is not None and timing.accrual is None:
+        problems.append(
+            "a simulation with looks by date requires accrual, the mean number of participants a day"
+        )
     if not timing.late:
         return problems
     if plan.law != "z":
@@ -93,14 +98,22 @@ class Calendar:
 
     def last(self, rounds: int) -> int:
         """Participants up to the last one of a number who have an outcome."""
-        return int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1
+        return int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1 if rounds else 0
 
-    def at_look(self, rounds: int) -> tuple[float, float, float]:
-        """Time at which this number of outcomes is known, participants by then, and those after its last."""
+    def at_look(self, rounds: int, time: float | None = None) -> tuple[float, float, float]:
+        """Time of a look at this number of outcomes, participants by then, and those after its last.
+
+        The time is that at which they are known, unless the look has its own.
+        """
         last = self.last(rounds)
-        time = float(self.known[:last][self.kept[:last]].max())
+        if time is None:
+            time = float(self.known[:last][self.kept[:last]].max())
         enrolled = float(np.count_nonzero(self.arrival <= time))
         return time, enrolled, enrolled - last
+
+    def ends(self, days: FloatArray) -> IntArray:
+        """Participants with an outcome before the first pending one, at each day."""
+        return complete(self.known[self.kept], days)
 
 
 def calendar_of(timing: Timing, horizon: int, rng: np.random.Generator) -> Calendar:
@@ -127,6 +140,24 @@ def calendar_of(timing: Timing, horizon: int, rng: np.random.Generator) -> Calen
     return Calendar(arrival[:size], np.where(kept, known, np.inf), kept)
 
 
+def calendar_for(plan: Plan, rng: np.random.Generator) -> Calendar:
+    """Draw a trial of a plan; its time begins with the first participant unless the plan states a date."""
+    made = calendar_of(plan.timing, plan.horizon, rng)
+    if plan.start is None or plan.start.moment is not None:
+        return made
+    return Calendar(made.arrival - made.arrival[0], made.known - made.arrival[0], made.kept)
+
+
+def ends_of(plan: Plan, calendar: Calendar | None) -> IntArray:
+    """Rounds up to each look of a simulated trial."""
+    if plan.start is None:
+        return plan.looks
+    assert calendar is not None
+    ends = calendar.ends(plan.looks)
+    full = np.flatnonzero(ends >= plan.horizon)
+    return ends[: int(full[0]) + 1] if len(full) else ends
+
+
 def trial_of(
     plan: Plan, environment: Environment, rng: np.random.Generator, fast: bool = False
 ) -> tuple[AdaptiveLog, Calendar | None]:
@@ -137,7 +168,7 @@ def trial_of(
     timing = plan.timing
     if not timing.stated:
         return plan.design.run(environment, horizon=plan.horizon, rng=rng), None
-    calendar = calendar_of(timing, plan.horizon, rng)
+    calendar = calendar_for(plan, rng)
     if not timing.late:
         return plan.design.run(environment, horizon=plan.horizon, rng=rng), calendar
     session, people = opened(plan, environment, calendar, rng)
@@ -189,6 +220,15 @@ def late_environment_problems(environment: Environment, rounds: int) -> list[str
     return environment.horizon_problems(rounds)
 
 
-def calendar_numbers(calendar: Calendar | None, size: int) -> tuple[float, float, float]:
+def calendar_numbers(
+    plan: Plan, calendar: Calendar | None, look: int, size: int
+) -> tuple[float, float, float]:
     """Numbers of `Calendar.at_look` for the end of a trial; NaN if nothing about time is stated."""
-    return (math.nan, math.nan, math.nan) if calendar is None else calendar.at_look(size)
+    if calendar is None:
+        return math.nan, math.nan, math.nan
+    return calendar.at_look(size, None if plan.start is None else float(plan.looks[look]))
+
+
+def mean_of(reward: FloatArray) -> float:
+    """The mean reward; 0 without any."""
+    return float(reward.mean()) if len(reward) else 0.0

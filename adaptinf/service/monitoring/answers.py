@@ -73,7 +73,7 @@ class Look(BaseModel):
 
 
 class Looks(BaseModel):
-    """Looks in order, and the number of participants at the next."""
+    """Looks in order, and the number of participants, or the time, at the next."""
 
     looks: list[Look]
-    next: int | None
+    next: int | str | None

@@ -85,20 +85,14 @@ def overview(facts: Facts, times: Sequence[float], promised: str) -> list[Sectio
 
 def _schedule(facts: Facts) -> list[Section]:
     """When looks are planned, and how many were taken; not what they found."""
-    if not facts.looks:
+    if not facts.planned:
         return []
-    rounds = facts.status["rounds"]
     rows = [
-        [
-            f"{stage}",
-            f"{after:,}",
-            "taken" if stage <= facts.taken else "reached" if after <= rounds else "planned",
-        ]
-        for stage, after in enumerate(facts.looks, 1)
+        [f"{stage}", after, "taken" if stage <= facts.taken else "reached" if reached else "planned"]
+        for stage, (after, reached) in enumerate(facts.planned, 1)
     ]
-    return [
-        ("schedule", "Planned looks", table(("look", "participants", "state"), rows, "Looks in the plan"))
-    ]
+    heads = "look", "participants" if facts.looks else "time", "state"
+    return [("schedule", "Planned looks", table(heads, rows, "Looks in the plan"))]
 
 
 def outcomes(facts: Facts, times: Sequence[float], units: Sequence[Any] | None) -> list[Section]:
@@ -181,10 +175,10 @@ def checks(log: AdaptiveLog | None) -> list[Section]:
 
 def looks(facts: Facts, taken: Sequence[Mapping[str, Any]]) -> list[Section]:
     """Planned looks, and those that were taken with their decisions."""
-    if not facts.looks:
+    if not facts.looks and facts.dates is None:
         return [("taken", "Looks", paragraph(claims.NO_PLAN()))]
     stopped = bool(taken) and taken[-1]["decision"] != GOES_ON and not taken[-1]["overridden"]
-    reached = sum(after <= facts.status["rounds"] for after in facts.looks)
+    reached = sum(reached for _, reached in facts.planned)
     due = [warned([claims.LOOK_DUE()])] if reached > len(taken) and not stopped else []
     heads = ("look", "participants", "time", "statistic", "bound", "decision", "lost", "continued by")
     rows = [_look(one) for one in taken]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.traits import LOOKS, PLAN
+from adaptinf.service.pages.parts import moment
 from adaptinf.service.problems import Problem
 from adaptinf.service.requested import Act, status_of
 from adaptinf.service.writer import Writer
@@ -58,12 +60,21 @@ class Facts:
     pending: tuple[int, ...]
     window: int | None
     looks: tuple[int, ...]
-    """Participants at each planned look."""
+    """Participants at each planned look; empty if looks are by date."""
+    dates: tuple[float, ...] | None
+    """Times of looks by date, in seconds, empty before the trial begins; None for other looks."""
     taken: int
     promised: PrivacyGuarantee | None
     """The guarantee of a private design when the trial began."""
     turns: tuple[Done, ...]
     """When the trial was paused, resumed and finished."""
+
+    @property
+    def planned(self) -> list[tuple[str, bool]]:
+        """Participants or time at each planned look, and whether that is reached."""
+        rounds, now = self.status["rounds"], time.time()
+        by_rounds = [(f"{after:,}", after <= rounds) for after in self.looks]
+        return by_rounds or [(moment(when), when <= now) for when in self.dates or ()]
 
     @property
     def overdue(self) -> tuple[int, ...]:
@@ -79,11 +90,12 @@ def facts_of(trial: Trial) -> Act:
 
     def act(replay: Replay) -> tuple[Facts, None]:
         status, _ = counted(replay)
-        stated = tuple(replay.declared.get(LOOKS, ()))
+        stated = () if replay.by_date else tuple(replay.planned_at)
         promised = replay.design.guarantee(replay.declared["horizon"], len(replay.session.arms))
         turns = tuple(act_of(one) for one in replay.acts if one["kind"] in _TURNS)
         window, taken = replay.declared.get("outcome_window"), len(replay.looks)
-        return Facts(status, replay.session.pending, window, stated, taken, promised, turns), None
+        counts = window, stated, replay.look_times if replay.by_date else None, taken
+        return Facts(status, replay.session.pending, *counts, promised, turns), None
 
     return act
 

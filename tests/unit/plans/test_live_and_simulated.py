@@ -13,8 +13,8 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.plans.dropping import run
-from adaptinf.plans.planning.timing import calendar_of, opened
-from adaptinf.sessions.enrolment import Arrivals
+from adaptinf.plans.planning.timing import Calendar, calendar_of, opened
+from adaptinf.sessions.enrolment import Arrivals, enrol
 
 ARMS = ("control", "low", "high")
 PLAN = ai.Plan(
@@ -39,7 +39,7 @@ class SameCoins:
     stream: np.random.Generator
 
     def __init__(self, seed: bytes) -> None:
-        self.generator = SameCoins.stream
+        self.generator = deepcopy(SameCoins.stream)
 
     def set(self, event: str, number: int) -> None:
         """Continue the stream."""
@@ -95,3 +95,31 @@ def test_decisions_are_the_same(
         gone = course.gone <= stage + (look["decision"] != "reject")
         assert look["dropped"] == list(compress(ARMS[1:], gone))
     assert looks[-1]["rejected"] == list(compress(ARMS[1:], course.rejected))
+
+
+def test_lost_outcomes_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the outcomes never come: recorded as None live, never recorded in the simulated session."""
+    plan = PLAN.changed(delay=0, drop=None, looks=[60, 120], futility=None)
+    rng = np.random.default_rng(7)
+    arrival, kept = np.arange(1.0, 121.0), rng.random(120) >= 0.2
+    calendar = Calendar(arrival, np.where(kept, arrival, np.inf), kept)
+    session, people = opened(plan, ai.environments.BernoulliArms([0.4, 0.2, 0.7]), calendar, rng)
+    monkeypatch.setattr(SameCoins, "stream", deepcopy(session._coins), raising=False)
+    monkeypatch.setattr("adaptinf.trial.trial_setup.Coins", SameCoins)
+    enrol(session, people, 120, np.inf)
+    simulated = session.log(missing="drop")
+    with ai.Trial.create(tmp_path / "trial.db", plan) as trial:
+        for number in range(120):
+            arm = trial.assign(number, key=f"assign {number}").arm
+            assert arm == ARMS[simulated.arrays.action[number]]
+            reward = float(people.reward[number, ARMS.index(arm)]) if kept[number] else None
+            trial.record(number + 1, reward, key=f"record {number}")
+            if number + 1 in (60, 120):
+                look, expected = trial.look(), plan.look(simulated, stage=(number + 1) // 60)
+                assert (look.stage, look.decision) == (expected.stage, expected.decision)
+                assert look.statistic == pytest.approx(expected.statistic, abs=1e-12, nan_ok=True)
+                assert look.bound == pytest.approx(expected.bound, abs=1e-12, nan_ok=True)
+                if look.decision != "continue":
+                    break
+        lost = trial.looks()["lost"].tolist()
+    assert lost == [int((~kept[: 60 * (stage + 1)]).sum()) for stage in range(len(lost))]

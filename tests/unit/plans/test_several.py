@@ -16,7 +16,8 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.group_sequential.crossing import crossing
 from adaptinf.inference.group_sequential.joint_crossing import JointWalk, factor, limits
 from adaptinf.plans.dropping import run
-from adaptinf.plans.several import left
+from adaptinf.plans.several import SeveralCourse, left
+from adaptinf.plans.several_results import RepeatedReference
 
 THOMPSON = ai.designs.Thompson(prior="normal", floor=0.25)
 EQUAL = np.array([[1.0, 0.5], [0.5, 1.0]])
@@ -179,11 +180,11 @@ def test_an_arm_that_left_stays_in_the_critical_values() -> None:
     np.testing.assert_array_equal(
         left(chance, (1, 2, 0), np.array([100, 200, 300])), [2, np.iinfo(np.int64).max]
     )
-    tested = plan.follow_several(plan.processes(log), log).closed.scores.tested
+    tested = plan.follow_several(plan.processes(log), log, plan.looks).closed.scores.tested
     assert tested.tolist() == [[True, True], [False, True]]
     before, after = plan.processes(log).products
     growth = after[1, 1] / before[1, 1]
-    grown = plan.follow_several(plan.processes(log), log).closed.scores.products
+    grown = plan.follow_several(plan.processes(log), log, plan.looks).closed.scores.products
     np.testing.assert_allclose(grown, [before, [growth * before[0], [growth * before[0, 1], after[1, 1]]]])
     result = plan.analyse(log)
     first = plan.processes(log[:150]).each[0]
@@ -282,3 +283,23 @@ def test_ranks_of_several_treatments_have_no_estimates() -> None:
     ]
     assert found["rejected"] == 1.0
     assert np.isnan(found[["difference", "bias", "coverage", "naive_coverage"]].to_numpy(dtype=float)).all()
+
+
+def test_critical_values_that_cannot_be_reached_are_not_computed() -> None:
+    """The value below all critical values, and intervals that contain a difference without their limits."""
+    plan = plan_of(looks=[60, 120, 180], least=2.0)
+    log = plan.design.run(ai.environments.NormalArms([0.0, 0.1, 0.3]), horizon=180, rng=8)
+    course = plan.course(log)
+    assert isinstance(course, SeveralCourse)
+    for look in range(course.look + 1):
+        bounds = [course.closed.bound(members, look) for members in ((0,), (1,), (0, 1))]
+        assert course.closed.least(look) < min(bounds)
+    reference = RepeatedReference(plan.processes(log), course, plan.spent, 0.0)
+    two_sided = reference.tests(0.05)
+    limits = reference.limits(two_sided)
+    for shift in (-1e-7, 1e-7):
+        for side in (0, 1):
+            near = limits[:, side] + shift
+            held = (limits[:, 0] <= near) & (near <= limits[:, 1])
+            assert reference.contains(near, two_sided).tolist() == held.tolist()
+    assert reference.contains(limits.mean(axis=1), reference.tests(0.05)).all()

@@ -259,7 +259,7 @@ def test_lost_outcomes_divide_by_the_observed_share(path: Path) -> None:
     known = np.where(lost, -1, arrays.action), np.where(lost, 7.0, arrays.recorded), np.array(expected)
     assert 0 < lost.sum() < 10
     score = score_process(*known, (1, 0), np.array([40]))
-    process = plan_of().process(log, 1)
+    process = plan_of().process(log, np.array([40]))
     np.testing.assert_allclose([process.score, process.clock], [score.score, score.clock], rtol=1e-12)
     assert trial.looks()["lost"].tolist() == [int(np.isnan(log.arrays.recorded).sum())]
     assert found.stage == 1
@@ -376,7 +376,7 @@ def test_what_a_plan_states_cannot_be_stated_otherwise(path: Path) -> None:
     assert len(caught.value.problems) == 3
     told = str(caught.value)
     assert "arms must be those of the plan, ['usual', 'new'], or omitted: got ['a', 'b']" in told
-    assert "horizon must be that of the plan, 120, or omitted: got 10" in told
+    assert "horizon must be that of the plan, 120, omitted, or for a plan with law='z' larger" in told
     assert (
         "looks weight outcomes by the inverse of the arms' probabilities, but UCB does not draw arms at "
         "random: wrap it in a Mixture"
@@ -495,3 +495,53 @@ def test_several_treatments_are_looked_at_together_and_one_leaves(path: Path, tm
     methods = ai.recommend(ai.read_log(tmp_path / "log.parquet"))
     assert (methods.target, methods.best.call) == ("contrasts", "Plan.of(log).analyse(log)")
     assert methods.fit().rejected == ("high",)
+
+
+def test_a_plan_may_be_changed_blindly_and_keeps_what_was_spent(path: Path) -> None:
+    with Trial.create(path, plan_of(), horizon=200) as trial:
+        outcome = outcomes_of(0.4, 0.45, count=200)
+        trial.amend_plan([50, 100, 150], reason="the pilot took ten more", by="the sponsor")
+        assert trial.status().next_look == 50
+        enrol(trial, outcome, 50)
+        told = refused(trial.amend_plan, [60, 120], reason="slow", by="the sponsor", blinded=True)
+        assert told == "a look is due: take it first"
+        first = trial.look()
+        told = refused(trial.amend_plan, [50, 180], reason="slow", by="the sponsor")
+        assert told.startswith("looks have been taken: blinded=True is required")
+        for looks, why in (
+            ([60, 120], "looks must begin with the 1 that have been taken, [50], of 3, got [60, 120]"),
+            ([50, 220], "the trial can have at most 200 participants, got looks that need 220"),
+        ):
+            assert refused(trial.amend_plan, looks, reason="slow", by="him", blinded=True) == why
+        trial.amend_plan([50, 120, 180], reason="more sites join", by="the sponsor", blinded=True)
+        assert trial.look() == plan_of(looks=[50, 120, 180], earlier=[1 / 3]).recorded(
+            {**{name: getattr(first, name) for name in ("stage", "rounds", "statistic", "bound")}}
+            | {"decision": first.decision, "leading": "new"}
+        )
+        enrol(trial, outcome, 120)
+        second = trial.look()
+        assert (second.stage, second.rounds, second.planned) == (2, 120, (50, 120, 180))
+        act = [one for one in trial.history() if one.kind == "amend_plan"][-1]
+        assert (act.looks, act.reason, act.by) == ([50, 120, 180], "more sites join", "the sponsor")
+        trial.verify()
+    with Trial.open(path) as trial:
+        assert trial.status().next_look == 180
+        enrol(trial, outcome, 180)
+        trial.look()
+        log = trial.log()
+        trial.verify()
+    plan = ai.Plan.of(log)
+    assert (plan.horizon, plan.fractions.tolist()) == (180, [1 / 3, 120 / 180, 1.0])
+    assert plan.look(log[:120]).bound == pytest.approx(second.bound, rel=1e-9)
+    result = plan.analyse(log)
+    assert result.decision in ("reject", "no rejection")
+
+
+def test_what_a_change_of_plan_refuses(path: Path) -> None:
+    with Trial.create(path, plan_of(law="rerandomization")) as trial:
+        assert "only plans with law" in refused(trial.amend_plan, [10], reason="r", by="b")
+        assert "reason must be" in refused(trial.amend_plan, [10], reason="", by="b")
+    with stopped(path.with_name("other.db")) as trial:
+        assert refused(trial.amend_plan, [40, 80, 100], reason="r", by="b", blinded=True) == (
+            "a look has ended the trial"
+        )
