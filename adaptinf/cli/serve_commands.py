@@ -6,10 +6,10 @@ import argparse
 import json
 import re
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adaptinf.cli.grammar import DONE, CommandParser, path_of, tell
-from adaptinf.errors import ParameterError
 
 if TYPE_CHECKING:
     from adaptinf.trial import Trial
@@ -24,6 +24,8 @@ def serve_flags(parser: CommandParser) -> None:
     parser.add_argument("--port", type=int, default=8080, help="port; 0: any free port")
     said = "PEM file with the certificate; required if other machines can reach the host"
     parser.add_argument("--certificate", type=path_of, metavar="FILE", help=said)
+    said = "processes that answer, for a trial in PostgreSQL; 1"
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help=said)
     said = "TOML file that turns on what others are offered or told; readable by its owner alone"
     parser.add_argument("--configuration", type=path_of, metavar="FILE", help=said)
     parser.add_argument("--private-key", type=path_of, metavar="FILE", help="PEM file with its private key")
@@ -40,27 +42,27 @@ def token_flags(parser: CommandParser) -> None:
 
 def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
     """Serve the trial until a signal; prints one line when it accepts requests."""
-    from adaptinf.service.server import serve
+    from adaptinf.service.server import Place, serve
     from adaptinf.service.settings import NOTHING, settings_from
+    from adaptinf.service.workers import serve_by_workers, worker_problems
     from adaptinf.trial.migration.versions import other_version
 
-    if problem := other_version(trial.status().version):
-        raise ParameterError("serve", [problem])
-    chosen = arguments.configuration
+    chosen, workers = arguments.configuration, arguments.workers
+    place = Place(arguments.host, arguments.port, arguments.certificate, arguments.private_key)
 
     def say(address: str) -> None:
         # The address of a database may contain its password.
         print(f"serving {_PASSWORD.sub('://', arguments.file)} at {address}", flush=True)
 
-    serve(
-        trial,
-        arguments.host,
-        arguments.port,
-        arguments.certificate,
-        arguments.private_key,
-        say,
-        settings_from(chosen) if chosen else NOTHING,
-    )
+    other = other_version(trial.status().version)
+    place.check([*([other] if other else []), *worker_problems(trial, workers)])
+    settings = settings_from(chosen) if chosen else NOTHING
+    if workers == 1:
+        serve(trial, *place, say, settings)
+        return DONE
+    trial.close()
+    opened = partial(type(trial).open, arguments.file, key_file=arguments.key_file, heads=arguments.heads)
+    serve_by_workers(opened, workers, place, say, settings)
     return DONE
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from adaptinf.errors import MissingDependencyError
@@ -86,8 +87,17 @@ _MANY = (
 )
 
 
-def service(trial: Trial, log: Callable[[str], bool], settings: Settings = NOTHING) -> Gate:
-    """The application that serves a trial; lines of the access log go to `log`."""
+def service(
+    trial: Trial,
+    log: Callable[[str], bool],
+    settings: Settings = NOTHING,
+    visits: Path | None = None,
+    watches: bool = True,
+) -> Gate:
+    """The application that serves a trial; lines of the access log go to `log`.
+
+    Several workers share the file `visits`, and one of them watches: it raises alarms and sends webhooks.
+    """
     figures = Figures()
     writer = Writer(trial, figures)
 
@@ -95,7 +105,7 @@ def service(trial: Trial, log: Callable[[str], bool], settings: Settings = NOTHI
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         rehearse(trial)
         await writer.start()
-        async with watched(writer, figures, settings):
+        async with watched(writer, figures, settings if watches else NOTHING):
             yield
         await writer.stop()
 
@@ -116,7 +126,7 @@ def service(trial: Trial, log: Callable[[str], bool], settings: Settings = NOTHI
     _add_problems(app)
     _describe(app)
     holders = Holders(writer)
-    site = pages(trial, writer, holders)
+    site = pages(trial, writer, holders, visits)
     if settings.libreclinica is None:
         return Gate(app, site, holders, figures, log)
     add_libreclinica(app, settings.libreclinica, partial(_ask_once, writer))

@@ -2,30 +2,94 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Full, Queue
+from typing import NamedTuple
 
 from adaptinf.errors import FileError, MissingDependencyError
 from adaptinf.parameters import refuse
 from adaptinf.service.api import service
+from adaptinf.service.gate import Gate
 from adaptinf.service.settings import NOTHING, Settings
 from adaptinf.trial import Trial
 
 try:
     import uvicorn
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 except ImportError as error:
     raise MissingDependencyError("a trial over HTTP", "uvicorn", "serve") from error
 
-_GRACE, _IDLE, _CONNECTIONS = 30, 75, 1_000
+GRACE, _IDLE, _CONNECTIONS = 30, 75, 1_000
 """Seconds for requests to end, and for connections between requests; most connections."""
+HEADERS = 10.0
+"""Seconds for a connection to send the headers of a request, from its start or from their first byte."""
 _LINES, _LAST = 10_000, 1.0
-_STANDARD_ERROR = 2
+STANDARD_ERROR = 2
+
+
+class Place(NamedTuple):
+    """Where a service listens: its address, and the files that TLS needs."""
+
+    host: str
+    port: int
+    certificate: Path | None = None
+    private_key: Path | None = None
+
+    def check(self, more: Sequence[str] = ()) -> None:
+        """Raise ParameterError or FileError if nothing can be served there; `more` are further problems."""
+        refuse("serve", [*self._problems(), *more])
+        for path in (self.certificate, self.private_key):
+            if path is not None and not path.is_file():
+                raise FileError(str(path), "read", "there is no such file")
+
+    def _problems(self) -> list[str]:
+        port = self.port
+        problems = [] if 0 <= port < 2**16 else [f"port must be from 0 to 65,535, got {port}"]
+        if (self.certificate is None) != (self.private_key is None):
+            problems.append("certificate and private_key belong together: give both or neither")
+        elif self.certificate is None and not loopback(self.host):
+            problems.append(
+                f"other machines can reach {self.host:.60}, so tokens and names need TLS: give certificate= "
+                "and private_key=, or keep the host 127.0.0.1 behind a proxy that has them"
+            )
+        return problems
+
+    def said(self, port: int) -> str:
+        """The address for people, with the port that the system chose if none was given."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'http' if self.certificate is None else 'https'}://{host}:{port}"
+
+    def configured(self, app: Gate) -> uvicorn.Config:
+        """How uvicorn serves an application there."""
+        os.environ.setdefault("MPLBACKEND", "Agg")  # Pages draw in a thread, where windows cannot be opened.
+        return uvicorn.Config(
+            app,
+            host=self.host,
+            port=self.port,
+            http=Connection,
+            ssl_certfile=self.certificate,
+            ssl_keyfile=self.private_key,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_keep_alive=_IDLE,
+            timeout_graceful_shutdown=GRACE,
+            limit_concurrency=_CONNECTIONS,
+        )
+
+
+def unusable(place: Place) -> FileError:
+    """That nobody can listen there."""
+    told = "another program has it, or it is not an address of this machine"
+    return FileError(f"{place.host}:{place.port}", "used", told)
 
 
 def serve(
@@ -42,28 +106,11 @@ def serve(
     Raises ParameterError if other machines could send requests without TLS, and FileError if the address or
     the certificate cannot be used.
     """
-    refuse("serve", _problems(host, port, certificate, private_key))
-    for path in (certificate, private_key):
-        if path is not None and not path.is_file():
-            raise FileError(str(path), "read", "there is no such file")
-    os.environ.setdefault("MPLBACKEND", "Agg")  # Pages draw in a thread, where windows cannot be opened.
-    log = _Log(_STANDARD_ERROR)
-    config = uvicorn.Config(
-        service(trial, log.line, settings),
-        host=host,
-        port=port,
-        ssl_certfile=certificate,
-        ssl_keyfile=private_key,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        timeout_keep_alive=_IDLE,
-        timeout_graceful_shutdown=_GRACE,
-        limit_concurrency=_CONNECTIONS,
-    )
+    place = Place(host, port, certificate, private_key)
+    place.check()
+    log = Log(STANDARD_ERROR)
     try:
-        _Server(config, say).run()
+        Server(place, service(trial, log.line, settings), say).run()
     finally:
         log.close()
 
@@ -76,57 +123,92 @@ def loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _problems(host: str, port: int, certificate: Path | None, private_key: Path | None) -> list[str]:
-    problems = [] if 0 <= port < 2**16 else [f"port must be from 0 to 65,535, got {port}"]
-    if (certificate is None) != (private_key is None):
-        problems.append("certificate and private_key belong together: give both or neither")
-    elif certificate is None and not loopback(host):
-        problems.append(
-            f"other machines can reach {host:.60}, so tokens and names need TLS: give certificate= and "
-            "private_key=, or keep the host 127.0.0.1 behind a proxy that has them"
-        )
-    return problems
+class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
+    """A connection, which is closed if the headers of its request do not arrive in time.
+
+    uvicorn itself limits only the time between requests, so connections that send nothing, or a byte now and
+    then, could use up all that are accepted.
+    """
+
+    _due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._waits()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the rest of the headers, if these were not all."""
+        super().data_received(data)
+        if self._served():
+            self._stop()
+        elif self._due is None:
+            self._waits()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Nothing will arrive any more."""
+        self._stop()
+        super().connection_lost(error)
+
+    def _served(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _waits(self) -> None:
+        self._due = asyncio.get_running_loop().call_later(HEADERS, self._close)
+
+    def _stop(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _close(self) -> None:
+        self._due = None
+        if not self._served():
+            self.transport.close()
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """A server that says where it listens, and ends normally after a signal."""
 
-    def __init__(self, config: uvicorn.Config, say: Callable[[str], None]) -> None:
-        super().__init__(config)
-        self._say = say
+    def __init__(self, place: Place, app: Gate, say: Callable[[str], None]) -> None:
+        super().__init__(place.configured(app))
+        self._place, self._say = place, say
 
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        """Listen, and say where."""
         try:
-            await super().startup()
+            await super().startup(sockets)  # type: ignore[arg-type]
         except SystemExit:
-            place = f"{self.config.host}:{self.config.port}"
+            pass
         else:
-            self._say(self._where())
+            self._say(self._place.said(self.servers[0].sockets[0].getsockname()[1]))
             return
-        raise FileError(place, "used", "another program has it, or it is not an address of this machine")
-
-    def _where(self) -> str:
-        """The address, with the port that the system chose if none was given."""
-        port = self.servers[0].sockets[0].getsockname()[1]
-        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
-        return f"{'https' if self.config.is_ssl else 'http'}://{host}:{port}"
+        raise unusable(self._place)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop at a signal; unlike uvicorn's own, it is not raised again at the end."""
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, self._stop) for number in numbers}
-        try:
+        with ended_by_signals(self._stop):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
-    def _stop(self, *_: object) -> None:
+    def _stop(self) -> None:
         self.should_exit = True
 
 
-class _Log:
+@contextmanager
+def ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call a function at SIGTERM and at Ctrl-C."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: stop()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Log:
     """Lines for a stream, written by a thread: a full pipe must not stop the trial, so it loses lines."""
 
     def __init__(self, stream: int) -> None:

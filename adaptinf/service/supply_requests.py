@@ -80,12 +80,16 @@ def _unchanged(replay: Replay, key: Any) -> str:
 
 
 def stock_for(token: Token) -> Act:
-    """Kits by site: by arm for those who see arms; operators learn in addition whether some arm runs low."""
+    """Kits by site, of which a token of one site sees its own."""
 
     def act(replay: Replay) -> tuple[Any, Entry | None]:
-        rows = stock_of(replay, token.role in BY_ARM)
-        hidden = () if token.role == "operator" else ("low",)
-        mine = [row for row in rows if token.site in (None, row["site"])]
-        return [{name: value for name, value in row.items() if name not in hidden} for row in mine], None
+        return [row for row in stock_seen(replay, token.role) if token.site in (None, row["site"])], None
 
     return act
+
+
+def stock_seen(replay: Replay, role: str) -> list[dict[str, Any]]:
+    """Kits by site: by arm for those who see arms; operators learn in addition whether some arm runs low."""
+    hidden = () if role == "operator" else ("low",)
+    rows = stock_of(replay, role in BY_ARM)
+    return [{name: value for name, value in row.items() if name not in hidden} for row in rows]

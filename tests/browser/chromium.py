@@ -85,8 +85,8 @@ class Tab:
 
     def press(self, key: str) -> None:
         """Press a key."""
-        codes = {"Tab": 9, "Enter": 13}
-        text = {"text": "\r"} if key == "Enter" else {}
+        codes, texts = {"Tab": 9, "Enter": 13, " ": 32}, {"Enter": "\r", " ": " "}
+        text = {"text": texts[key]} if key in texts else {}
         for kind in ("keyDown", "keyUp"):
             self.ask(
                 "Input.dispatchKeyEvent",

@@ -20,18 +20,20 @@ from chromium import Tab, chromium
 
 import adaptinf as ai
 from adaptinf.service.pages.views import VIEWS
+from adaptinf.trial import kit_codes
 
 SHOTS = os.environ.get("ADAPTINF_SHOTS")
 WIDTHS = (390, 1280)
+SITES = ("Basel", "St. Gallen East")
 NAME = "<script>document.title = 'script';</script><img src=x onerror=alert(1)> of some length"
-ROLES = ("monitor", "statistician", "operator")
-SEEN = {"operator": "operator"}
+ROLES = ("monitor", "statistician", "operator", "unblinder")
+SEEN = {"operator": "operator", "unblinding": "unblinder"}
 """Who sees a view that the statistician does not see."""
 VIOLATIONS = """axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations.flatMap(
     (one) => one.nodes.map((node) => one.id + ": " + node.target + " " + node.html.slice(0, 90))))"""
 LEVELS = "[...document.querySelectorAll('h1, h2, h3, h4')].map((heading) => +heading.tagName[1])"
 UNNAMED = """[...document.querySelectorAll(
-        "img:not([alt]), table:not(:has(caption)), input, textarea"
+        "img:not([alt]), table:not(:has(caption)), input, textarea, select"
     )].filter((one) => !(one.labels && one.labels.length) && one.type !== "hidden")
     .map((one) => one.outerHTML)"""
 FOCUS = """(() => { const one = document.activeElement, style = getComputedStyle(one);
@@ -62,11 +64,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         control="a letter with a long name",
         looks=[60, 120],
     )
-    with ai.Trial.create(path, plan) as trial:
+    with ai.Trial.create(path, plan, blinded=True) as trial:
+        for site in SITES:
+            trial.add_site(site, key=site, by="the office")
+            trial.add_kits(
+                site, kit_codes(dict.fromkeys(plan.arms, 70)), key=f"kits {site}", by="the pharmacy"
+            )
         for number in range(100):
-            made = trial.assign(f"{NAME} {number}", key=f"a{number}")
+            made = trial.assign(f"{NAME} {number}", key=f"a{number}", site=SITES[number % 3 == 0])
             if number < 60 or number % 4:
-                trial.record(made.id, float(number % (2 if made.arm == "call" else 3) == 0), key=f"r{number}")
+                trial.record(made.id, float(number % 3 == 0), key=f"r{number}")
         trial.look()
         trial.pause("a", by=NAME)
         trial.resume("b", by="the office")
@@ -160,6 +167,37 @@ def test_by_keyboard_alone(tab: Tab, site: Site) -> None:
     assert tab.run("document.querySelector('[role=alert]').textContent") == "Signed out."
     tab.go(f"{site.address}/page/operator")
     assert tab.run(TITLE) == "Sign in"
+
+
+def test_an_arm_is_revealed_by_keyboard_and_shown_once(tab: Tab, site: Site, axe: str) -> None:
+    sign_in(tab, site, "unblinder")
+    for width, dark in product(WIDTHS, (False, True)):
+        tab.show(width, dark)
+        tab.go(f"{site.address}/page/unblinding")
+        tab.press("Tab")
+        tab.press("Enter")
+        tab.press("Tab")
+        tab.type(f"{NAME} {4 if width == 390 else 5}")
+        tab.press("Tab")
+        tab.run("document.querySelector('select').value = 'Basel'")
+        for text in ("a seizure", "Dr. Ames"):
+            tab.press("Tab")
+            tab.type(text)
+        tab.press("Tab")
+        tab.press(" ")
+        tab.press("Tab")
+        tab.press("Enter")
+        tab.wait("document.querySelector('.answer') !== null")
+        assert faults(tab, site, width, axe) == []
+        (arm,) = tab.run("[...document.querySelectorAll('.answer strong')].map((one) => one.textContent)")
+        assert arm in ("a letter with a long name", "call")
+        if SHOTS:
+            tab.picture(Path(SHOTS, f"answer-{width}-{'dark' if dark else 'light'}.png"))
+        tab.ask("Page.reload")  # The form is sent again, which reveals nothing.
+        tab.wait(f"{TITLE} === 'Problem'")
+        assert "The form was too old" in tab.run("document.body.textContent")
+        assert arm not in tab.run("document.body.textContent")
+        tab.events.clear()
 
 
 def test_scripts_cannot_read_the_cookie_and_cannot_run(tab: Tab, site: Site) -> None:

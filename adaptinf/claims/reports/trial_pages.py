@@ -62,6 +62,29 @@ BY_ARM = Claim(
     "know which arm is ahead.",
     "caution",
 )
+NO_KITS = Claim("service.pages.contents.stock", "The trial is not blinded, so it has no kits.", "note")
+NO_SITES = Claim("service.pages.contents.stock", "No site has been added yet.", "note")
+LOW = Claim(
+    "service.pages.contents.stock",
+    "Low: some arm, which is not named, has fewer than {low} kits at this site.",
+    "note",
+)
+STOCK_BY_ARM = Claim(
+    "service.pages.contents.stock",
+    "Kits that were given show how often each arm was assigned: show this page to nobody who must not know "
+    "which arm leads.",
+    "caution",
+)
+NOT_CONFIRMED = Claim(
+    "service.pages.showing",
+    "Confirm that the participant's arm has to be known now.",
+    "advice",
+)
+NO_SUCH_UNIT = Claim(
+    "service.pages.showing",
+    "No participant with this name was assigned: write the name exactly as it was when the arm was assigned.",
+    "note",
+)
 NO_PLAN = Claim("service.pages.contents.looks", "The trial has no plan, so no looks were planned.", "note")
 LOOK_DUE = Claim(
     "service.pages.contents.looks",

@@ -36,6 +36,7 @@ from adaptinf.service.pages.parts import (
 from adaptinf.service.pages.reading import Facts, Stand
 from adaptinf.sessions.session_memory import first_rounds
 from adaptinf.texts import arm_label
+from adaptinf.trial.supplies.supply_operations import LOW
 
 _ALPHA = 0.05
 OLDEST = 50
@@ -157,6 +158,29 @@ def _ratio(log: AdaptiveLog) -> str:
         if one.name.startswith(_COMPARISON)
     ]
     return table(("check", "Holm P", "finding"), rows, "Checks of the sample ratio")
+
+
+def stock(rows: Sequence[Mapping[str, Any]] | None) -> list[Section]:
+    """Kits at each site, as far as the visitor may see them."""
+    if not rows:
+        told = claims.NO_KITS() if rows is None else claims.NO_SITES()
+        return [("kits", "Kits at each site", paragraph(told))]
+    named = {"site": "site", "arm": "arm", "in_stock": "in stock", "given": "given", "retired": "retired"}
+    names = [name for name in (*named, "low") if name in rows[0]]
+    cells = [[_stocked(name, row[name]) for name in names] for row in rows]
+    parts = [table([named.get(name, name) for name in names], cells, "Kits at each site")]
+    if "arm" in names:
+        parts.insert(0, warned([claims.STOCK_BY_ARM()]))
+    if "low" in names:
+        parts.append(paragraph(claims.LOW(low=LOW)))
+    return [("kits", "Kits at each site", "\n".join(parts))]
+
+
+def _stocked(name: str, value: Any) -> str:
+    """A cell of the table of kits."""
+    if name == "low":
+        return "yes" if value else "no"
+    return arm_label(value) if name == "arm" else value if name == "site" else f"{value:,}"
 
 
 def private_note(log: AdaptiveLog | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,17 +16,21 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.traits import LOOKS, PLAN
 from adaptinf.service.pages.parts import moment
 from adaptinf.service.problems import Problem
-from adaptinf.service.requested import Act, status_of
+from adaptinf.service.requested import Act, status_of, unblinded
+from adaptinf.service.supply_requests import stock_seen
 from adaptinf.service.writer import Writer
-from adaptinf.sessions.session_memory import unit_of
+from adaptinf.sessions.session_memory import decision_of, unit_of
 from adaptinf.trial import Trial
+from adaptinf.trial.journal_rows import Rows
 from adaptinf.trial.operator_actions import Act as Done
 from adaptinf.trial.operator_actions import act_of
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.supplies.supply import named_at
 
 _Answer = TypeVar("_Answer")
 _ROWS = 500
 """Rows whose times are read in one turn, so that requests need not wait for all of them."""
+_WHOLE = re.compile(r"-?[0-9]{1,15}")
 _FIRST = 1
 """The row that declares the trial."""
 _TURNS = ("pause", "resume", "finish")
@@ -108,6 +113,27 @@ def looks_taken(replay: Replay) -> tuple[list[dict[str, Any]], None]:
 def declared(replay: Replay) -> tuple[dict[str, Any], None]:
     """What was declared when the trial was created."""
     return {name: replay.declared[name] for name in _DECLARED if name in replay.declared}, None
+
+
+def supplied(role: str) -> Act:
+    """Kits at each site, in the detail that a role may see; None if the trial is not blinded."""
+    return lambda replay: (stock_seen(replay, role) if replay.blinded else None, None)
+
+
+def sites_of(replay: Replay) -> tuple[list[str], None]:
+    """The sites of the trial."""
+    return list(replay.supply.sites), None
+
+
+def revealed(text: str, reason: str, by: str, site: str | None) -> Act:
+    """Reveal the arm of the participant whose name was written: a text, or a whole number."""
+
+    def act(replay: Replay) -> tuple[Any, Rows]:
+        known = decision_of(replay.session, named_at(site, text)) is not None
+        unit = int(text) if not known and _WHOLE.fullmatch(text) else text
+        return unblinded(unit, reason, by, site)(replay)
+
+    return act
 
 
 def units_of(decisions: tuple[int, ...]) -> Act:

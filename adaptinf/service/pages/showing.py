@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
+from adaptinf.claims.reports import trial_pages as claims
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.reports.report_page import Section
 from adaptinf.service.pages import answers, contents, files, pictures
@@ -19,13 +20,17 @@ from adaptinf.service.pages.reading import (
     declared,
     facts_of,
     looks_taken,
+    revealed,
+    sites_of,
+    supplied,
     units_of,
 )
 from adaptinf.service.pages.views import BY_VIEW, FILES, View
 from adaptinf.service.pages.visits import Guest
 from adaptinf.service.problems import Problem
 from adaptinf.service.requested import turned
-from adaptinf.trial.operator_actions import OPEN, PAUSED, act_problems
+from adaptinf.texts import arm_label
+from adaptinf.trial.operator_actions import OPEN, PAUSED, act_problems, named
 
 try:
     from starlette.requests import Request
@@ -60,6 +65,8 @@ class Showing:
         try:
             if view.name == "operator":
                 return await self._operator(guest, asker)
+            if view.name == "unblinding":
+                return await self._unblinding(guest, asker)
             if view.name == "downloads":
                 mine = [one for one in FILES if guest.token.role in one.roles]
                 return answers.page(self._rendered("downloads", view, guest, files=mine))
@@ -114,6 +121,38 @@ class Showing:
         stand = await self._stand(asker)
         found = await self._reading.computed("sequence", stand.head, partial(contents.sequence_of, stand))
         return await self._reading.computed("results", stand.head, partial(contents.results, stand, found))
+
+    async def _stock(self, guest: Guest, asker: Asker) -> list[Section]:
+        return contents.stock(_known(await self._reading.ask(supplied(guest.token.role), asker)))
+
+    async def _unblinding(self, guest: Guest, asker: Asker, status: int = 200, **again: Any) -> Response:
+        """The form that reveals an arm; after a mistake with what was written, and what is wrong."""
+        sites = _known(await self._reading.ask(sites_of, asker))
+        said = {"unit": "", "site": "", "reason": "", "by": "", "problems": (), "found": None, **again}
+        text = self._rendered("unblinding", BY_VIEW["unblinding"], guest, sites=sites, **said)
+        return answers.page(text, status)
+
+    async def unblinded(self, fields: dict[str, str], guest: Guest, asker: Asker) -> Response | Problem:
+        """Reveal an arm, as a form asks; its answer is shown once, because the form cannot be sent again."""
+        said = {name: fields.get(name, "").strip() for name in ("unit", "site", "reason", "by")}
+        problems = [
+            f"{one}."
+            for one in (*named("participant", said["unit"]), *act_problems(said["reason"], said["by"]))
+        ]
+        problems += [] if fields.get("confirm") == "yes" else [claims.NOT_CONFIRMED()]
+        try:
+            if problems:
+                return await self._unblinding(guest, asker, 422, problems=problems, **said)
+            act = revealed(said["unit"], said["reason"], said["by"], said["site"] or None)
+            answer = await self._reading.ask(act, asker)
+            if isinstance(answer, Problem) and answer.code in ("unknown-unit", "erased"):
+                told = claims.NO_SUCH_UNIT() if answer.code == "unknown-unit" else answer.title
+                return await self._unblinding(guest, asker, answer.status, problems=[told], **said)
+            found = {"kit": None, **_known(answer), **said}
+            found["arm"] = arm_label(found["arm"])
+            return await self._unblinding(guest, asker, found=found)
+        except _Refused as refused:
+            return refused.problem
 
     async def _operator(self, guest: Guest, asker: Asker, **again: Any) -> Response:
         """The form that pauses or resumes; after a mistake with what was written, and what is wrong."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 
 from adaptinf.errors import MissingDependencyError
 from adaptinf.service.holders import Holders, address_of
@@ -12,6 +13,7 @@ from adaptinf.service.pages.page_text import ICON_TEXT, STYLE_TEXT, rendered
 from adaptinf.service.pages.reading import Asker, Reading
 from adaptinf.service.pages.showing import Showing
 from adaptinf.service.pages.views import (
+    BY_VIEW,
     FILES,
     ICON,
     PICTURES,
@@ -54,9 +56,9 @@ _SITED = "Your token is limited to a site, and these pages show the whole trial.
 Shows = Callable[[Request, Guest, Asker], Awaitable[Response | Problem]]
 
 
-def pages(trial: Trial, writer: Writer, holders: Holders) -> Starlette:
-    """The application of the pages."""
-    site = _Site(Showing(Reading(trial, writer)), writer, holders)
+def pages(trial: Trial, writer: Writer, holders: Holders, visits: Path | None = None) -> Starlette:
+    """The application of the pages; `visits` is the file in which workers share those who signed in."""
+    site = _Site(Showing(Reading(trial, writer)), writer, holders, Visits(visits))
     return Starlette(
         routes=site.routes(),
         exception_handlers={HTTPException: site.unknown, Exception: site.failed},
@@ -66,9 +68,9 @@ def pages(trial: Trial, writer: Writer, holders: Holders) -> Starlette:
 class _Site:
     """The pages, with their visits."""
 
-    def __init__(self, showing: Showing, writer: Writer, holders: Holders) -> None:
+    def __init__(self, showing: Showing, writer: Writer, holders: Holders, visits: Visits) -> None:
         self._showing, self._writer, self._holders = showing, writer, holders
-        self._visits = Visits()
+        self._visits = visits
 
     def routes(self) -> list[Route]:
         """Every address."""
@@ -91,7 +93,12 @@ class _Site:
                 shows = partial(self._showing.picture, name, theme)
                 found.append(Route(picture_path(name, theme), self._guarded(roles, shows), methods=["GET"]))
         turning = self._guarded(BY_NAME["state"].roles, self._turn)
-        return [*found, Route(f"{ROOT}/operator", turning, methods=["POST"])]
+        revealing = self._guarded(BY_NAME["unblind"].roles, self._unblind)
+        return [
+            *found,
+            Route(BY_VIEW["operator"].path, turning, methods=["POST"]),
+            Route(BY_VIEW["unblinding"].path, revealing, methods=["POST"]),
+        ]
 
     def _guarded(self, roles: tuple[str, ...], shows: Shows) -> Callable[[Request], Awaitable[Response]]:
         """What an address shows to those who are signed in with one of some roles."""
@@ -180,6 +187,17 @@ class _Site:
         if not same(fields.get("form", ""), guest.visit.form):
             return self._refused(guest)
         return await self._showing.turned(fields, guest, asker)
+
+    async def _unblind(self, request: Request, guest: Guest, asker: Asker) -> Response | Problem:
+        fields = await answers.fields_of(request)
+        if not same(fields.get("form", ""), guest.visit.form):
+            return self._refused(guest)
+
+        # Sent twice, a form reveals an arm once: its secret is used up before the trial is asked.
+        visit = self._visits.renewed(answers.cookie(answers.VISIT, request), guest.visit)
+        if visit is None:
+            return self._refused(guest)
+        return await self._showing.unblinded(fields, guest._replace(visit=visit), asker)
 
     async def unknown(self, request: Request, error: Exception) -> Response:
         """An unknown address or method."""

@@ -42,6 +42,10 @@ VIEWS = (
     _page("checks", "what `diagnose` finds in the log so far", _STATISTICIAN),
     _page("looks", "planned looks, those that were taken, and their decisions", _STATISTICIAN),
     _page("results", "the table of the first valid method, and the confidence sequence", _STATISTICIAN),
+    _page(
+        "stock", "kits left at each site; by arm only for statistician and unblinder", BY_NAME["stock"].roles
+    ),
+    _page("unblinding", "reveal the arm of one participant in an emergency", BY_NAME["unblind"].roles),
     _page("downloads", "files, by role", ROLES),
     _page("operator", "pause the trial, or resume it", BY_NAME["state"].roles),
 )

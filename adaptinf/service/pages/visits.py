@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
 import time
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
-from adaptinf.trial.access import Token
+from adaptinf.trial.access import Token, digest_of
 
 LASTS, IDLE = 8 * 3600.0, 3600.0
 """Seconds until a visit ends: after signing in, and after the last request."""
-_MOST, _BYTES = 1_000, 32
+_MOST, _BYTES, _PATIENCE = 1_000, 32, 5.0
+_TABLE = """CREATE TABLE IF NOT EXISTS visits
+(name TEXT PRIMARY KEY, digest TEXT, begun REAL, last REAL, form TEXT)"""
+_ROOM = """DELETE FROM visits WHERE name IN
+(SELECT name FROM visits ORDER BY last DESC, rowid DESC LIMIT -1 OFFSET ?)"""
 
 
 def fresh() -> str:
@@ -20,15 +24,14 @@ def fresh() -> str:
     return secrets.token_urlsafe(_BYTES)
 
 
-@dataclass
-class Visit:
+class Visit(NamedTuple):
     """Somebody who signed in with a token, of which only the digest is kept."""
 
     digest: str
     begun: float
     last: float
     """When its last request was."""
-    form: str = field(default_factory=fresh)
+    form: str
     """What every form of this visit contains, and nobody else knows."""
 
 
@@ -40,36 +43,54 @@ class Guest(NamedTuple):
 
 
 class Visits:
-    """The visits of one service, in memory: they end when it ends."""
+    """The visits of one service, which end when it ends; with `file`, its workers share them."""
 
-    def __init__(self) -> None:
-        self._visits: OrderedDict[str, Visit] = OrderedDict()
+    def __init__(self, file: Path | None = None) -> None:
+        # Several workers answer one browser, so a visit cannot be in the memory of one of them.
+        self._kept = sqlite3.connect(
+            file or ":memory:", timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        self._kept.execute("PRAGMA synchronous = OFF")
+        self._kept.execute(_TABLE)
 
     def begin(self, digest: str) -> str:
         """What the cookie of a new visit contains; the visit without requests for longest makes room."""
         name, now = fresh(), time.monotonic()
-        self._visits[name] = Visit(digest, now, now)
-        while len(self._visits) > _MOST:
-            self._visits.popitem(last=False)
+        self._kept.execute(
+            "INSERT INTO visits VALUES (?, ?, ?, ?, ?)", (digest_of(name), digest, now, now, fresh())
+        )
+        self._kept.execute(_ROOM, (_MOST,))
         return name
 
     def of(self, name: str | None) -> Visit | None:
         """The visit to which a cookie belongs, unless it has ended."""
-        visit = None if name is None else self._visits.get(name)
-        if name is None or visit is None:
+        if name is None:
             return None
-        now = time.monotonic()
+        mark, now = digest_of(name), time.monotonic()
+        row = self._kept.execute(
+            "SELECT digest, begun, last, form FROM visits WHERE name = ?", (mark,)
+        ).fetchone()
+        if row is None:
+            return None
+        visit = Visit(*row)
         if now - visit.begun > LASTS or now - visit.last > IDLE:
             self.end(name)
             return None
-        visit.last = now
-        self._visits.move_to_end(name)
-        return visit
+        self._kept.execute("UPDATE visits SET last = ? WHERE name = ?", (now, mark))
+        return visit._replace(last=now)
+
+    def renewed(self, name: str | None, visit: Visit) -> Visit | None:
+        """The visit with another secret, so that forms are sent once; None if it has another already."""
+        form, mark = fresh(), digest_of(name or "")
+        done = self._kept.execute(
+            "UPDATE visits SET form = ? WHERE name = ? AND form = ?", (form, mark, visit.form)
+        )
+        return visit._replace(form=form) if done.rowcount else None
 
     def end(self, name: str | None) -> None:
         """Forget a visit."""
         if name is not None:
-            self._visits.pop(name, None)
+            self._kept.execute("DELETE FROM visits WHERE name = ?", (digest_of(name),))
 
 
 def same(one: str, other: str) -> bool:

@@ -34,6 +34,8 @@ EXPECTED: dict[str, set[str]] = {
     "/page/checks": {"statistician"},
     "/page/looks": {"statistician"},
     "/page/results": {"statistician"},
+    "/page/stock": {"monitor", "statistician", "operator", "unblinder"},
+    "/page/unblinding": {"unblinder"},
     "/page/downloads": set(ROLES),
     "/page/operator": {"operator"},
     "/page/files/head.json": set(ROLES),
@@ -178,7 +180,7 @@ def test_two_trials_that_differ_only_in_arms_look_the_same(tmp_path: Path) -> No
         patch.setattr(requests, "now", lambda: "2026-11-01T12:00:00.000+00:00")
         patch.setattr(contents.time, "time", lambda: 1_800_000_000.0)
         one, other = (pages_of(f"{at}.db", arm) for at, arm in enumerate(ARMS))
-    assert len(one) == 5
+    assert len(one) == 6
     assert one == other
 
 

@@ -9,10 +9,12 @@ import json
 import os
 import select
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from served import trial_at
 import adaptinf as ai
 from adaptinf.cli import main, serve_commands
 from adaptinf.service import server
-from adaptinf.service.server import _Log, loopback
+from adaptinf.service.server import HEADERS, Log, loopback
 
 ROLES = ("assigner", "recorder", "monitor")
 
@@ -188,6 +190,7 @@ def test_no_password_is_printed(path: Path, monkeypatch: Any, capsys: pytest.Cap
         certificate=None,
         private_key=None,
         configuration=None,
+        workers=1,
     )
     monkeypatch.setattr(server, "serve", lambda *given: given[5]("http://127.0.0.1:1"))
     with trial_at(path) as trial:
@@ -222,12 +225,61 @@ def test_tokens_on_the_command_line(path: Path, capsys: pytest.CaptureFixture[st
 
 def test_a_log_that_nobody_reads_loses_lines_and_stops_nothing() -> None:
     reader, writer = os.pipe()
-    log = _Log(writer)
+    log = Log(writer)
     kept = [log.line("x" * 1_000) for _ in range(30_000)]
     assert kept[0]
     assert not kept[-1]
     log.close()
     os.close(reader)
+
+
+def answered(client: socket.socket, whole: bytes) -> None:
+    """Ask whether the service is well, and read its answer."""
+    client.sendall(whole)
+    told = b""
+    while not told.endswith(b'{"status":"ok"}'):
+        told += client.recv(2**16) or b"closed"
+    assert told.startswith(b"HTTP/1.1 200")
+
+
+def closed_after(port: int, *sent: bytes) -> tuple[float, bytes]:
+    """Seconds until a connection is closed that sends some parts, a second apart, and the answer."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60.0) as client:
+        begun, told, waiting = time.monotonic(), b"", list(sent)
+        client.settimeout(1.0)
+        while True:
+            if waiting:
+                client.sendall(waiting.pop(0))
+            try:
+                more = client.recv(2**16)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                more = b""
+            if not more:
+                return time.monotonic() - begun, told
+            told += more
+
+
+def test_a_connection_that_does_not_ask_is_closed(path: Path, tokens: dict[str, str]) -> None:
+    """Nothing, half a request, and one that comes a byte a second; one that asked may wait."""
+    running = Process(path)
+    port = int(running.address.rpartition(":")[2])
+    whole = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+    attacks = [
+        (),
+        (whole[:-4],),
+        tuple(bytes([one]) for one in whole),
+        (whole, *(bytes([one]) for one in whole)),
+    ]
+    with socket.create_connection(("127.0.0.1", port), timeout=30.0) as client, ThreadPoolExecutor(4) as pool:
+        answered(client, whole)
+        found = list(pool.map(lambda sent: closed_after(port, *sent), attacks))
+        answered(client, whole)  # 75 s are allowed between requests.
+    assert [told for _, told in found[:3]] == [b"", b"", b""]
+    assert found[3][1].count(b"HTTP/1.1 200") == 1
+    assert all(HEADERS - 0.5 < seconds < HEADERS + 5.0 for seconds, _ in found), found
+    assert running.stop()[0] == 0
 
 
 @pytest.mark.slow

@@ -39,13 +39,16 @@ def programs() -> Path | None:
 
 
 class Server:
-    """A server in a folder of its own, on a free port of this machine; it ends with this process."""
+    """A server in a folder of its own, on a free port of this machine; it ends with this process.
 
-    def __init__(self) -> None:
+    Its data are in memory where the system can, unless `on_disk`.
+    """
+
+    def __init__(self, on_disk: bool = False) -> None:
         folder = programs()
         assert folder is not None
         self._programs, self._made = folder, itertools.count(1)
-        memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+        memory = "/dev/shm" if Path("/dev/shm").is_dir() and not on_disk else None
         self.folder = Path(tempfile.mkdtemp(prefix="postgres-", dir=memory))
         if os.geteuid() == 0:  # the server refuses to run as root
             shutil.chown(self.folder, "postgres", "postgres")
