@@ -71,7 +71,9 @@ def try_out(session: Session) -> None:
         context = np.zeros(
             participants.dimension if participants.shared else (len(session.arms), participants.dimension)
         )
-    session.record(session.assign("nobody", context).id, participants.reward_range[0])
+    # The value that is nearest to 0, because the ends of the range need not be finite.
+    reward = float(np.clip(0.0, *participants.reward_range))
+    session.record(session.assign("nobody", context).id, reward)
 
 
 def unit_alike(session: Session, unit: Any) -> Any:

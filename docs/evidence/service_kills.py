@@ -9,12 +9,12 @@ import asyncio
 import json
 import multiprocessing as mp
 import os
-import signal
 import socket
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,8 @@ sys.path += [str(ROOT / "tests" / "unit" / "trial")]
 from postgres_server import server  # noqa: E402
 
 COMMAND = "python docs/evidence/service_kills.py"
-SEED, KILLS, CLIENTS, HORIZON = 20261128, 200, 50, 200_000
-QUICK = {"kills": 3, "clients": 8}
+SEED, KILLS, RESTARTS, CLIENTS, HORIZON = 20261128, 200, 20, 50, 200_000
+QUICK = {"kills": 3, "restarts": 2, "clients": 8}
 DESIGN = ai.designs.Thompson(floor=0.1)
 LIVES = 0.05, 0.6
 """Seconds from the first answer after a start to the next kill: uniform between these."""
@@ -116,43 +116,55 @@ def free_port() -> int:
         return port
 
 
-async def killed(address: str, kills: int, clients: int, rng: np.random.Generator) -> list[Client]:
-    """Clients at work while the process that serves them is killed again and again."""
-    port, context = free_port(), mp.get_context("forkserver")
+async def disturbed(
+    address: str, times: int, clients: int, rng: np.random.Generator, restart: Callable[[], None] | None
+) -> list[Client]:
+    """Clients at work while the process that serves them is killed again and again, or its database."""
+    port, context, process = free_port(), mp.get_context("forkserver"), None
     context.set_forkserver_preload(["adaptinf.service.server", "adaptinf.trial.requests", "adaptinf.designs"])
     with ai.Trial.create(address, DESIGN, ["A", "B"], HORIZON) as trial:
         tokens = {role: trial.add_token(role).text for role in ("assigner", "recorder")}
     every = [Client(port, number, tokens) for number in range(clients)]
     tasks = [asyncio.create_task(client.run()) for client in every]
-    for life in range(kills + 1):
-        listening = context.Event()
-        process = context.Process(target=serve, args=(address, port, listening))
-        process.start()
-        if not await asyncio.to_thread(listening.wait, PATIENCE):
-            raise SystemExit("OFF: the service did not start")
-        before = sum(client.fates["200"] for client in every)
-        while sum(client.fates["200"] for client in every) == before:  # it has to answer once
-            await asyncio.sleep(0.005)
-            for task in tasks:
-                if task.done():
-                    task.result()
-        if life < kills:
+    for life in range(times + 1):
+        if process is None or restart is None:
+            listening = context.Event()
+            process = context.Process(target=serve, args=(address, port, listening))
+            process.start()
+            if not await asyncio.to_thread(listening.wait, PATIENCE):
+                raise SystemExit("OFF: the service did not start")
+        await answered(every, tasks)
+        if life < times:
             await asyncio.sleep(rng.uniform(*LIVES))
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
-            await asyncio.to_thread(process.join)
+            if restart is None:
+                process.kill()
+                await asyncio.to_thread(process.join)
+            else:
+                await asyncio.to_thread(restart)
     for client in every:
         client.stopped = True
     await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
     process.terminate()
     await asyncio.to_thread(process.join)
+    if process.exitcode:
+        raise SystemExit(f"OFF: the service ended with {process.exitcode}")
     return every
 
 
-def row(name: str, address: str, sizes: dict[str, int]) -> str:
+async def answered(every: list[Client], tasks: list[asyncio.Task[None]]) -> None:
+    """Wait until the service has answered once more."""
+    before = sum(client.fates["200"] for client in every)
+    while sum(client.fates["200"] for client in every) == before:
+        await asyncio.sleep(0.005)
+        for task in tasks:
+            if task.done():
+                task.result()
+
+
+def row(name: str, address: str, times: int, clients: int, restart: Callable[[], None] | None = None) -> str:
     """What became of a trial, after checks that end the script where anything is off."""
-    begun = time.perf_counter()
-    every = asyncio.run(killed(address, sizes["kills"], sizes["clients"], np.random.default_rng(SEED)))
+    begun, rng = time.perf_counter(), np.random.default_rng(SEED)
+    every = asyncio.run(disturbed(address, times, clients, rng, restart))
     took = time.perf_counter() - begun
     fates = sum((client.fates for client in every), Counter[str]())
     answers = {unit: answer for client in every for unit, answer in client.answers.items()}
@@ -166,25 +178,31 @@ def row(name: str, address: str, sizes: dict[str, int]) -> str:
     if lost or twice or after.rounds != len(answers) or after.pending or after.rows != status.rows:
         raise SystemExit(f"OFF: {lost} lost, {twice} twice, {after}")
     return (
-        f"| {name} | {sizes['kills']} | {len(answers):,} | {fates['200']:,} | {fates['no answer']:,} | "
+        f"| {name} | {times} | {len(answers):,} | {fates['200']:,} | {fates['no answer']:,} | "
         f"{fates['503']:,} | {lost} | {twice} | {took:,.0f} |"
     )
 
 
 def page(sizes: dict[str, int]) -> str:
     """All figures."""
+    kills, restarts, clients = sizes["kills"], sizes["restarts"], sizes["clients"]
     with tempfile.TemporaryDirectory() as name:
-        rows = [row("SQLite", f"{name}/trial.db", sizes), row("PostgreSQL", str(server().database()), sizes)]
-    command = COMMAND if sizes["kills"] == KILLS else f"{COMMAND} --kills {sizes['kills']}"
-    return f"""# A served trial whose process is killed
+        rows = [row("SQLite", f"{name}/trial.db", kills, clients)]
+        rows.append(row("PostgreSQL", str(server().database()), kills, clients))
+        address = str(server().database())
+        rows.append(row("PostgreSQL, itself killed", address, restarts, clients, server().kill))
+    command = COMMAND if kills == KILLS else f"{COMMAND} --kills {kills}"
+    return f"""# A served trial whose process or database is killed
 
 Command: `{command}`.
 Seed: {SEED}, of the moments of kills; coins of the trial are fresh. Date: {evidence.stamp()}.
 
-{sizes["clients"]} clients assign participants and record their outcomes at the same time, as fast as they are
+{clients} clients assign participants and record their outcomes at the same time, as fast as they are
 answered, while the process that serves them is killed (`kill -9`) again and again,
 {LIVES[0]:g} to {LIVES[1]:g} seconds after its first answer. A client sends a request again with its key until
-it is answered. At the end the trial is verified from its first row, and every assignment is asked for again.
+it is answered. In the last row it is the database's server that is killed (`pg_ctl stop -m immediate`) and
+started again, under one process that goes on serving. At the end the trial is verified from its first row,
+and every assignment is asked for again.
 
 | database | kills | participants | answers | broken connections | 503 | answers lost | assigned twice | s |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -200,7 +218,7 @@ def main() -> None:
     parser = evidence.parser(__doc__)
     parser.add_argument("--kills", type=int, default=KILLS)
     options = parser.parse_args()
-    sizes = QUICK if options.quick else {"kills": options.kills, "clients": CLIENTS}
+    sizes = QUICK if options.quick else {"kills": options.kills, "restarts": RESTARTS, "clients": CLIENTS}
     evidence.publish(page(sizes), __file__, options)
 
 

@@ -146,12 +146,20 @@ def test_by_keyboard_alone(tab: Tab, site: Site) -> None:
     """The link to the content comes first; what has the focus is framed; a form is sent by a key."""
     sign_in(tab, site, "operator")
     seen = []
-    for _ in range(6):
+    for _ in range(7):
         tab.press("Tab")
         name, outline, width = tab.run(FOCUS)
         assert (outline, width >= 2) == ("solid", True), name
         seen.append(name)
-    assert seen == ["Skip to the content", "Overview", "Outcomes", "Downloads", "Operator", "Sign out"]
+    assert seen == [
+        "Skip to the content",
+        "Overview",
+        "Outcomes",
+        "Stock",
+        "Downloads",
+        "Operator",
+        "Sign out",
+    ]
     tab.go(f"{site.address}/page/operator")
     tab.press("Tab")
     tab.press("Enter")  # Skips to the content, so the next field is the form's.

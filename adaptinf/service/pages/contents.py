@@ -164,7 +164,7 @@ def stock(rows: Sequence[Mapping[str, Any]] | None) -> list[Section]:
     """Kits at each site, as far as the visitor may see them."""
     if not rows:
         told = claims.NO_KITS() if rows is None else claims.NO_SITES()
-        return [("kits", "Kits at each site", paragraph(told))]
+        return [("kits", "Kits", paragraph(told))]
     named = {"site": "site", "arm": "arm", "in_stock": "in stock", "given": "given", "retired": "retired"}
     names = [name for name in (*named, "low") if name in rows[0]]
     cells = [[_stocked(name, row[name]) for name in names] for row in rows]
@@ -173,7 +173,7 @@ def stock(rows: Sequence[Mapping[str, Any]] | None) -> list[Section]:
         parts.insert(0, warned([claims.STOCK_BY_ARM()]))
     if "low" in names:
         parts.append(paragraph(claims.LOW(low=LOW)))
-    return [("kits", "Kits at each site", "\n".join(parts))]
+    return [("kits", "Kits", "\n".join(parts))]
 
 
 def _stocked(name: str, value: Any) -> str:
