@@ -120,7 +120,8 @@ def service(
     )
     _add_requests(app, writer)
     _add_views(app, writer)
-    add_watching(app, writer.trial, partial(_answer, writer), settings.alarms is not None)
+    ask, answer = partial(_ask_once, writer), partial(_answer, writer)
+    add_watching(app, writer.trial, ask, answer, settings.alarms is not None)
     _add_supplies(app, writer)
     _add_open(app, writer, figures, settings.alarms is not None)
     _add_problems(app)
@@ -129,7 +130,7 @@ def service(
     site = pages(trial, writer, holders, visits)
     if settings.libreclinica is None:
         return Gate(app, site, holders, figures, log)
-    add_libreclinica(app, settings.libreclinica, partial(_ask_once, writer))
+    add_libreclinica(app, settings.libreclinica, ask)
     return Gate(app, site, holders, figures, log, LIBRECLINICA)
 
 

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.stated_plans import GOES_ON, StatedPlan, ended, plan_from
+from adaptinf.log.storage.stored import same_values
 from adaptinf.log.traits import LOOKS, PLAN, STOP_REASON
 from adaptinf.parameters import BOOLEAN, refuse
 from adaptinf.sessions.participants import plain
-from adaptinf.sessions.session_memory import logged
+from adaptinf.sessions.session_memory import first_rounds, logged
 from adaptinf.texts import several
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import AMENDED_PLAN, FINISHED, LOOK, PAUSED, Acts, act_problems
@@ -34,6 +35,33 @@ _COLUMNS = ("stage", "rounds", "time", *NUMBERS, *ARMS, "decision", "lost")
 _BY = "the plan"
 DAY = 86_400.0
 """Seconds of a day."""
+
+
+class Due(NamedTuple):
+    """A look that is due, and what it uses: the participants up to it, all of whose outcomes have arrived."""
+
+    plan: StatedPlan
+    stage: int
+    log: AdaptiveLog
+
+    def computed(self) -> Ahead | None:
+        """The look, which may take long; None if it cannot be computed, which `take` explains."""
+        try:
+            return Ahead(self.log, self.plan.look(self.log, self.stage))
+        except (ParameterError, InvalidForLog):
+            return None
+
+
+class Ahead(NamedTuple):
+    """A look that was computed before the transaction that records it."""
+
+    log: AdaptiveLog
+    found: Any
+
+    def serves(self, log: AdaptiveLog) -> bool:
+        """Whether the look would use the same now."""
+        one, other = ({**log.arrays.by_field(), "units": log.units} for log in (self.log, log))
+        return self.log.design == log.design and all(_same(one[name], other[name]) for name in one)
 
 
 class PlannedLooks(Acts):
@@ -193,8 +221,19 @@ class PlannedLooks(Acts):
         """Number of the last look."""
         return max((look["stage"] for look in self.looks), default=0)
 
-    def take(self) -> Iterator[tuple[Any, Entry | None]]:
-        """The looks that are due, in order, each with its row; or the last one again, without a row."""
+    def due_look(self) -> Due | None:
+        """The first look that is due, not by date, and can be computed; None if there is none."""
+        plan = self._needed()
+        due = [] if self.by_date else self._due()
+        if not due or self._if_closed() or self._waiting(int(plan.looks[due[0] - 1])):
+            return None
+        return Due(plan, due[0], self._used(plan, due[0]))
+
+    def take(self, ahead: Ahead | None = None) -> Iterator[tuple[Any, Entry | None]]:
+        """The looks that are due, in order, each with its row; or the last one again, without a row.
+
+        The first may have been computed ahead, so that nobody has to wait for it here.
+        """
         plan = self._needed()
         refuse("look", self._if_closed())
         due = self._due()
@@ -205,7 +244,7 @@ class PlannedLooks(Acts):
             if waiting and place:
                 return
             refuse("look", self._waiting_told(stage, plan.looks[stage - 1], waiting))
-            entry = self._look(plan, stage)
+            entry = self._look(plan, stage, None if place else ahead)
             self._decide(entry)
             found = plan.recorded(_as_look(entry))
             yield found, entry
@@ -252,9 +291,14 @@ class PlannedLooks(Acts):
             "look again"
         ]
 
-    def _look(self, plan: StatedPlan, stage: int) -> Entry:
+    def _used(self, plan: StatedPlan, stage: int, also: Sequence[Entry] = ()) -> AdaptiveLog:
+        """What a look uses: the rounds up to one that is not by date, whoever has come since then."""
+        log = logged(self.session, "drop", True, "keep")
+        return self.planned(log if self.by_date else first_rounds(log, int(plan.looks[stage - 1])), also)
+
+    def _look(self, plan: StatedPlan, stage: int, ahead: Ahead | None = None) -> Entry:
         """The row of a look."""
-        found, lost = self._found(plan, stage)
+        found, lost = self._found(plan, stage, ahead)
         numbers = {name: float(getattr(found, name)) for name in NUMBERS}
         told = f"look {found.stage} of {len(plan.looks)}, {found.taken}: {found.decision}"
         return {
@@ -268,7 +312,7 @@ class PlannedLooks(Acts):
             "reason": told,
         }
 
-    def _found(self, plan: StatedPlan, stage: int) -> tuple[Any, int]:
+    def _found(self, plan: StatedPlan, stage: int, ahead: Ahead | None) -> tuple[Any, int]:
         """A look, and the number of lost outcomes that it would have used."""
         also: list[Entry] = []
         if self.by_date:
@@ -278,8 +322,8 @@ class PlannedLooks(Acts):
             if not rounds:
                 last = "too few data" if stage == len(plan.looks) else GOES_ON
                 return plan.recorded({**told, "decision": last}), 0
-        log = self.planned(logged(self.session, "drop", True, "keep"), also)
-        found = plan.look(log, stage)
+        log = self._used(plan, stage, also)
+        found = ahead.found if ahead is not None and ahead.serves(log) else plan.look(log, stage)
         return found, int(np.count_nonzero(np.isnan(log.arrays.recorded[: found.rounds])))
 
     def _decide(self, entry: Entry) -> None:
@@ -351,6 +395,15 @@ def said_time(seconds: float) -> str:
 
 def _seconds(time: str) -> float:
     return datetime.fromisoformat(time).timestamp()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two columns, or groups of columns by name, contain the same."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if one is None or other is None:
+        return one is other
+    return same_values(one, other)
 
 
 def plain_list(value: Any) -> Any:
@@ -432,7 +485,9 @@ class LookOperations:
           decision   continue
           next look  after 4 participants
         """
-        return self._requests.change_all(lambda replay: replay.take())[-1]
+        due = self._requests.read(lambda replay: replay.due_look())
+        ahead = None if due is None else due.computed()
+        return self._requests.change_all(lambda replay: replay.take(ahead))[-1]
 
     def looks(self) -> pd.DataFrame:
         """The looks so far, for a data monitoring committee.

@@ -15,7 +15,7 @@ from adaptinf.trial.access import events_of
 from adaptinf.trial.alarm_rows import standing_alarms
 from adaptinf.trial.journal_rows import Entry, Rows
 from adaptinf.trial.operator_actions import ALARM, SENT
-from adaptinf.trial.planned_looks import ARMS, NUMBERS
+from adaptinf.trial.planned_looks import ARMS, NUMBERS, Ahead, Due
 from adaptinf.trial.replay import Replay
 
 MONITOR, STATISTICIAN = "monitor", "statistician"
@@ -130,12 +130,18 @@ def _told(replay: Replay, found: list[Entry], role: str) -> Entry:
     return {"looks": told, "next": replay.next_look}
 
 
-def look_taken(role: str) -> Act:
-    """Take the looks that are due; the answer contains those taken now."""
+def look_due(replay: Replay) -> tuple[Due | None, None]:
+    """The look that is due, to be computed ahead."""
+    _needs_plan(replay)
+    return replay.due_look(), None
+
+
+def look_taken(role: str, ahead: Ahead | None) -> Act:
+    """Take the looks that are due, the first as it was computed; the answer contains those taken now."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         _needs_plan(replay)
-        before, taken = len(replay.looks), replay.take()
+        before, taken = len(replay.looks), replay.take(ahead)
         try:
             _, first = next(taken)
         except ParameterError:

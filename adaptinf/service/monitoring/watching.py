@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from adaptinf.errors import MissingDependencyError
 from adaptinf.service.monitoring.answers import Events, Looks, Standing
-from adaptinf.service.monitoring.events import alarms, events, look_taken, looks
+from adaptinf.service.monitoring.events import alarms, events, look_due, look_taken, looks
 from adaptinf.service.requested import Act
-from adaptinf.service.roles import BY_NAME
+from adaptinf.service.roles import BY_NAME, Call
 from adaptinf.trial import Trial
+from adaptinf.trial.planned_looks import Due
 
 try:
     from fastapi import FastAPI, Query, Request
@@ -22,6 +24,7 @@ PARAMETERS = frozenset({"after", "limit"})
 _LARGEST, _PAGE = 2**53, 500
 _After = Annotated[int, Query(ge=0, le=_LARGEST, description="Number of the last event that is known.")]
 _Limit = Annotated[int, Query(ge=1, le=_PAGE, description="Most events in the answer.")]
+Ask = Callable[[Request, Call, Act], Awaitable[Any]]
 Answer = Callable[[Request, str, Act], Awaitable[Response]]
 
 
@@ -31,8 +34,8 @@ def _role(request: Request) -> Literal["monitor", "statistician", "operator"]:
     return found
 
 
-def add_watching(app: FastAPI, trial: Trial, answer: Answer, on: bool) -> None:
-    """Add the calls; `answer` asks the trial, and `on` is whether this service raises alarms."""
+def add_watching(app: FastAPI, trial: Trial, ask: Ask, answer: Answer, on: bool) -> None:
+    """Add the calls; `ask` and `answer` ask the trial, and `on` is whether this service raises alarms."""
 
     @app.get(BY_NAME["events"].path, response_model=Events)
     async def listed(request: Request, after: _After = 0, limit: _Limit = 100) -> Response:
@@ -48,4 +51,7 @@ def add_watching(app: FastAPI, trial: Trial, answer: Answer, on: bool) -> None:
 
     @app.post(BY_NAME["look"].path, response_model=Looks)
     async def look(request: Request) -> Response:
-        return await answer(request, "look", look_taken(_role(request)))
+        # Computed in a thread apart from the writer, for which participants would have to wait.
+        due = await ask(request, BY_NAME["look"], look_due)
+        ahead = await asyncio.to_thread(due.computed) if isinstance(due, Due) else None
+        return await answer(request, "look", look_taken(_role(request), ahead))
