@@ -375,8 +375,15 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{0} pairs of an assignment and its outcome a second, from one process",
             "{1} on an idle machine",
         ),
+        "service_load": (
+            "A served trial answers 200 assignments and 200 outcomes a second in time, on both databases",
+            r"Loads for which it holds: \*\*(\d+) of (\d+)\*\*.*?Errors in ([\d,]+) requests of \d+ clients: "
+            r"\*\*(\d+)\*\*",
+            "{0} of {1} loads; errors in {2} requests: {3}",
+            "all; none in 100,000",
+        ),
         "service_kills": (
-            "A served trial loses nothing when its process is killed under 50 clients, on both databases",
+            "A served trial loses nothing when its process or its database is killed under 50 clients",
             r"\| SQLite \| (\d+) \|.*?\| (\d+) \| (\d+) \| [\d,]+ \| \| PostgreSQL \| (\d+) \|"
             r".*?\| (\d+) \| (\d+) \| [\d,]+ \|",
             "{0} and {3} kills: {1} and {4} answers lost, {2} and {5} participants assigned twice",

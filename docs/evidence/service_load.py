@@ -304,6 +304,7 @@ def page(found: dict[str, dict[str, Any]], command: str) -> str:
     rows = [row for part in PARTS[:2] for row in found[part]["rows"]]
     table = "\n".join(line for row in rows for line in lines(row))
     rate, seconds, last = RATE, found["sqlite"]["sizes"]["seconds"], found["many"]
+    well = sum(verdict(row).startswith("holds") for row in rows)
     late = max(row[kind]["client"] for row in rows for kind in ("trial", "nothing"))
     loads = ", ".join(f"{part}: {found[part]['load']:.1f}" for part in PARTS)
     total, errors, wrong, people = (last[name] for name in ("requests", "errors", "wrong", "participants"))
@@ -331,6 +332,7 @@ alone, a request; a commit's is the median.
 where the service that does nothing has a p99 below {ADDED:g} ms, and otherwise by processor: at most
 {used} a request. The client itself was late by {late:.1f} ms at its 99th percentile. After
 each run, the trial was verified from its first row, and contained what had been answered and nothing else.
+Loads for which it holds: **{well} of {len(rows)}**.
 
 ## Many requests
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -219,3 +222,60 @@ def test_arms_dropped_at_a_look_leave_their_rows(path: Path) -> None:
         kinds = [one["kind"] for one in served.get("/v1/events?after=127", "operator").json()["events"]]
         assert kinds == ["look", "remove_arm"]
         assert served.trial.verify().rounds == 60
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Looks that are computed only when they may, and how many were."""
+    whole, found = ai.Plan.look, SimpleNamespace(begun=threading.Event(), go=threading.Event(), computed=0)
+
+    def looked(plan: ai.Plan, *given: Any) -> Any:
+        found.begun.set()
+        assert found.go.wait(60.0)
+        found.computed += 1
+        return whole(plan, *given)
+
+    monkeypatch.setattr(ai.Plan, "look", looked)
+    yield found
+    found.go.set()
+
+
+@pytest.mark.parametrize("law", ["z", "rerandomization", "exact"])
+def test_participants_do_not_wait_for_a_look(path: Path, held: Any, law: str) -> None:
+    plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=LOOKS, law=law)
+    for served in serving(ai.Trial.create(path, plan)):
+        enrol(served, 20)
+        with ThreadPoolExecutor(1) as pool:
+            taking = pool.submit(look, served)
+            assert held.begun.wait(60.0)
+            assert served.assign({"unit": "p21"}, "a21").json()["id"] == 21
+            held.go.set()
+            (taken,) = taking.result().json()["looks"]
+        assert (taken["stage"], held.computed) == (1, 1)
+        events = served.get("/v1/events?after=47").json()["events"]
+        assert [one["kind"] for one in events] == ["assign", "look"]
+        assert served.trial.verify().pending == 1
+
+
+def test_a_look_is_computed_again_if_an_outcome_was_corrected_meanwhile(path: Path, held: Any) -> None:
+    plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=LOOKS, least=2)
+    for planned in serving(ai.Trial.create(path, plan)):
+        corrected_meanwhile(planned, held)
+
+
+def corrected_meanwhile(planned: Served, held: Any) -> None:
+    enrol(planned, 20, good="AB")
+    with ThreadPoolExecutor(1) as pool:
+        taking = pool.submit(look, planned)
+        assert held.begun.wait(60.0)
+        wrong = {"decision": 1, "reason": "misread", "by": "Dr. Ames"}
+        reward = 1.0 - planned.trial.log("drop").arrays.recorded[0]
+        headers = planned.headers("recorder", "m")
+        body = {**wrong, "reward": reward}
+        assert planned.client.post("/v1/amendments", json=body, headers=headers).status_code == 200
+        held.go.set()
+        (taken,) = taking.result().json()["looks"]
+    assert held.computed == 2
+    log = planned.trial.log("drop")
+    assert taken["statistic"] == ai.Plan.of(log).look(log, 1).statistic
+    assert planned.trial.verify().rounds == 20
