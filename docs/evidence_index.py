@@ -376,7 +376,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{1} on an idle machine",
         ),
         "service_load": (
-            "A served trial answers 200 assignments and 200 outcomes a second within its limits, on both databases",
+            "A served trial answers 200 pairs of an assignment and its outcome a second within its limits",
             r"Loads for which it holds: \*\*(\d+) of (\d+)\*\*.*?Errors in ([\d,]+) requests of \d+ clients: "
             r"\*\*(\d+)\*\*",
             "{0} of {1} loads; errors in {2} requests: {3}",

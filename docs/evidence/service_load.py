@@ -330,8 +330,9 @@ alone, a request; a commit's is the median.
 
 **The verdict**: none refused, and p99 at most {COMMITTED:g} commits and {ADDED:g} ms. It is judged by time
 where the service that does nothing has a p99 below {ADDED:g} ms, and otherwise by processor: at most
-{used} a request. Where requests wait for a busy machine, more of them share a commit, so each needs less
-of the processor. The client itself was late by {late:.1f} ms at its 99th percentile. After each run, the trial was verified from its first row, and contained what had been answered and nothing else.
+{used} a request. Where requests wait for a busy machine, more of them share a commit, so each
+needs less of the processor. The client itself was late by {late:.1f} ms at its 99th percentile. After
+each run, the trial was verified from its first row, and contained what had been answered and nothing else.
 Loads for which it holds: **{well} of {len(rows)}**.
 
 ## Many requests
