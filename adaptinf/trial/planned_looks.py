@@ -450,7 +450,8 @@ class LookOperations:
         A look uses the participants up to its round, all of whose outcomes must have arrived. If its decision
         ends the trial, no more participants are assigned; `finish` then ends it permanently, and `resume`
         continues against the plan, which all later tables state. Looks that were not taken in time are taken
-        in order.
+        in order. While the first of them is computed, other processes can use the trial; looks by date are
+        computed while others wait.
 
         Returns
         -------
