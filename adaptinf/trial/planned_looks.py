@@ -292,7 +292,7 @@ class PlannedLooks(Acts):
         ]
 
     def _used(self, plan: StatedPlan, stage: int, also: Sequence[Entry] = ()) -> AdaptiveLog:
-        """What a look uses: the rounds up to one that is not by date, whoever has come since then."""
+        """What a look uses: if it is not by date, only the rounds up to it, even if others have begun."""
         log = logged(self.session, "drop", True, "keep")
         return self.planned(log if self.by_date else first_rounds(log, int(plan.looks[stage - 1])), also)
 
