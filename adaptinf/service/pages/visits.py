@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from adaptinf.trial.access import Token
+from adaptinf.trial.served_rows import Token
 
 LASTS, IDLE = 8 * 3600.0, 3600.0
 """Seconds until a visit ends: after signing in, and after the last request."""
