@@ -18,8 +18,7 @@ from adaptinf.plans.decisions import normal_score
 from adaptinf.plans.several import ClosedTests, SeveralCourse
 from adaptinf.typing import BoolArray, FloatArray
 
-# The search for a p-value ends at these levels, because readers need not tell smaller ones from the first, or
-# larger ones from 1.
+# P-values outside these limits are reported as the limit, or as 1.
 _LEAST, _MOST = 1e-12, 0.998
 
 
