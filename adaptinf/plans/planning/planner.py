@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from adaptinf.audit.simulation.sample_sizes import SampleSize
 from adaptinf.parameters import COUNT, refuse
-from adaptinf.plans.characteristics import PlanCharacteristics, characteristics
+from adaptinf.plans.plan_characteristics import PlanCharacteristics, characteristics
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
 from adaptinf.plans.planning.protocol import Protocol

@@ -17,7 +17,7 @@ import pandas as pd
 from adaptinf.audit.simulation.measures import binomial_limits, markdown, numbered
 from adaptinf.claims.logs import protocols as claims
 from adaptinf.claims.reports.answers import E20_TOPICS, FOR_AUTHORS
-from adaptinf.plans.characteristics import PlanCharacteristics
+from adaptinf.plans.plan_characteristics import PlanCharacteristics
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.typing import FloatArray
 from adaptinf.version import __version__

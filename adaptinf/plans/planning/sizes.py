@@ -16,7 +16,7 @@ from adaptinf.audit.simulation.simulated_power import PlanTable
 from adaptinf.claims.logs import plans as claims
 from adaptinf.inference.group_sequential.boundaries import Boundary
 from adaptinf.parameters import COUNT, OPEN_SHARE, problems_of, refuse
-from adaptinf.plans.characteristics import check_design, difference, scenarios_of, simulated
+from adaptinf.plans.plan_characteristics import check_design, difference, scenarios_of, simulated
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import child, seed_sequence

@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 import types
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +96,12 @@ def test_files_hold_one_idea() -> None:
     """An idea takes 60 lines or 600."""
     lines = {named(path): path.read_text(encoding="utf-8").count("\n") for path in FILES}
     assert {name: count for name, count in lines.items() if count > 600} == {}
+
+
+def test_few_files_have_the_name_of_another() -> None:
+    """Mostly, claims have the name of the method or the check whose sentences they are."""
+    names = Counter(path.name for path in FILES if path.stem not in ("__init__", "__main__"))
+    assert len([name for name, count in names.items() if count > 1]) <= 12
 
 
 def lengths(path: Path) -> Iterator[tuple[str, int]]:
