@@ -33,10 +33,10 @@ from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
 from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
 from adaptinf.inference.arms.data.data_facts import was_filled
 from adaptinf.inference.arms.data.incomplete_rewards import past_outcome, seen_means
+from adaptinf.inference.arms.facts.weighted_facts import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.arms.fit import arm_labels, student_test
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.arms.weighted_facts import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.scores.joint_levels import (
     JOINT,
