@@ -125,17 +125,22 @@ def alpha_problems(alpha: object) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Count:
-    """An integer of at least `low`, small enough for a float."""
+    """An integer from `low` to `high`, by default the largest up to which floats are exact."""
 
     low: int = 1
+    high: int = _MOST
 
     def __call__(self, name: str, value: Any) -> list[str]:
         """Problems with the value."""
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < self.low:
-            return [f"{name} must be a whole number of at least {self.low}, got {value!r:.60}"]
-        if int(value) > _MOST:
-            return [f"{name} must be a whole number of at most 2^53, got {value!r:.30}"]
-        return []
+        # NumPy's durations are subclasses of its integers.
+        whole = isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
+        if whole and self.low <= int(value) <= self.high:
+            return []
+        if self.high < _MOST:
+            span = f"from {self.low:,} to {self.high:,}"
+        else:
+            span = "of at most 2^53" if whole and value > _MOST else f"of at least {self.low}"
+        return [f"{name} must be a whole number {span}, got {value!r:.60}"]
 
 
 class OneOf:

@@ -200,7 +200,7 @@ def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
 
     if not (isinstance(data, PublicLog) and asked.nothing):
         return asked.fit(data)
-    from adaptinf.reports.published import answer_of
+    from adaptinf.reports.public_sections import answer_of
 
     determined, _ = answer_of(data)
     return asked.fit(data) if determined is None else determined

@@ -1,9 +1,9 @@
 """Plans of trials with looks: one object simulates a trial, decides at its looks, and analyses its log."""
 
-from adaptinf.plans.characteristics import PlanCharacteristics
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan import Plan
-from adaptinf.plans.planning.calibration import Calibration, calibrate
+from adaptinf.plans.plan_characteristics import PlanCharacteristics
+from adaptinf.plans.planning.plan_calibration import Calibration, calibrate
 from adaptinf.plans.planning.protocol import Protocol
 from adaptinf.plans.planning.sizes import PowerCurve
 from adaptinf.plans.stopped_results import StoppedResults

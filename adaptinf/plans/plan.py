@@ -9,47 +9,38 @@ intervals following a group sequential test".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import compress
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.claims import assumptions
 from adaptinf.claims.logs import plans as claims
-from adaptinf.claims.propensities import EVERY_ONE_NEEDED, RIGHT
+from adaptinf.claims.propensities import RIGHT
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.group_sequential.boundaries import Boundary, bounds_of_spent, classical_bounds
-from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses
-from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
-from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, check, number_array, refuse
-from adaptinf.plans.decisions import Course, Rule, follow, with_all
+from adaptinf.plans.decisions import Course, Rule, with_all
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
-from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
-from adaptinf.plans.planning.dates import Start, horizon_of, look_days, moment_of, said_day
+from adaptinf.plans.planning.dates import Start, horizon_of, look_days, moment_of
 from adaptinf.plans.planning.planner import Planning
-from adaptinf.plans.planning.strata import inflated, stratified_processes
 from adaptinf.plans.planning.timing import Timing
-from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
-from adaptinf.plans.several import SeveralCourse, follow_several, left
+from adaptinf.plans.several import SeveralCourse
 from adaptinf.plans.several_results import RepeatedReference, look_of
 from adaptinf.plans.stopped_results import COUNTS, RankReference, StagewiseReference, StoppedResults
-from adaptinf.plans.stored_plans import StoredPlan, differs, followed, missing_assumed, stage_problems
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.plans.stored_plans import differs, missing_assumed
+from adaptinf.typing import FloatArray
 
 
-class Plan(StoredPlan, Planning):
+class Plan(Planning):
     """A trial that compares two arms at planned looks and may stop at each of them.
 
     Parameters
@@ -214,51 +205,6 @@ class Plan(StoredPlan, Planning):
     def __repr__(self) -> str:
         return f"<Plan: {self.treatment} - {self.control}, looks {self.said_looks}, {self.spending} spending>"
 
-    @property
-    def said_looks(self) -> str:
-        """When the looks are, in words."""
-        if self.start is None:
-            return f"after {', '.join(f'{look:,}' for look in self.looks)} rounds"
-        return f"on days {', '.join(map(said_day, self.looks))}"
-
-    @property
-    def fractions(self) -> FloatArray:
-        """Shares of the plan's length by which alpha is spent, (k,)."""
-        found = np.asarray(self.looks / self.looks[-1], dtype=np.float64)
-        found[: len(self.given["earlier"])] = self.given["earlier"]
-        return np.maximum.accumulate(found)
-
-    def spent(self, level: float) -> FloatArray:
-        """Level on one side that each look may spend, shape (k,), of a level on one side.
-
-        Parameters
-        ----------
-        level : float
-            Of all looks together, between 0 and 0.5.
-        """
-        fractions = self.fractions
-        if self.spending in SPENDING:
-            parameter = self.gamma if self.spending == "hwang-shih-decani" else self.rho
-            return np.diff(SPENDING[self.spending](fractions, level, parameter), prepend=0.0)
-        upper = classical_bounds(fractions, level, self.sides, SHAPES[self.spending])
-        lower = -upper if self.sides == 2 else np.full(len(upper), -np.inf)
-        return Boundary(fractions, lower, upper, self.sides).crossing(0.0)[1]
-
-    @property
-    def bounds(self) -> pd.DataFrame:
-        """Critical values if information grows in proportion to the looks' clock, by look.
-
-        Columns rounds or day, fraction, spent (the level spent so far on all sides) and bound.
-        """
-        spent = np.cumsum(self.rule.spent) * self.sides
-        columns = {
-            "rounds" if self.start is None else "day": self.looks,
-            "fraction": self.fractions,
-            "spent": spent,
-            "bound": bounds_of_spent(self.looks / self.looks[-1], self.rule.spent, self.sides),
-        }
-        return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.looks) + 1))
-
     def look(self, log: AdaptiveLog, stage: int | None = None, as_of: Any = None) -> Look:
         """The state of a trial at the latest look that its log has reached.
 
@@ -337,20 +283,6 @@ class Plan(StoredPlan, Planning):
         kinds = {"z": self._results, "rerandomization": self._ranked, "exact": self._counted}
         return kinds[self.law](log, course)
 
-    def _ended(self, log: AdaptiveLog, as_of: Any = None) -> Course | SeveralCourse:
-        """The course of a trial that has stopped."""
-        course = self.course(log, None, as_of)
-        if course is None or course.decision == "continue":
-            at = -1 if course is None else course.look
-            reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
-            if self.start is not None:
-                reason = claims.GOES_ON_BY_DATE(day=said_day(self.looks[at + 1]))
-            told = differs(log, at + 1, "continue") or reason
-            raise InvalidForLog("Plan.analyse", told, ["plan.look(log)", "ConfidenceSequence"])
-        if self.law == "z" and not len(course.tests):
-            raise InvalidForLog("Plan.analyse", claims.UNTESTED(least=self.rule.least), ["Contrast"])
-        return course
-
     def _overrun(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering, with all data in place of the last look that tested something."""
         process = self.process(log, np.array([log.n_rounds]))
@@ -388,16 +320,6 @@ class Plan(StoredPlan, Planning):
             notes.append(claims.ANY_TREATMENT())
         numbers = np.array([estimate]), np.array([course.std_error])
         return self._told(log, course, [self._leading(log, course)], numbers, reference, notes)
-
-    @cached_property
-    def count_looks(self) -> CountLooks:
-        """The looks by the exact distribution of the counts."""
-        return CountLooks(self.design, self.looks, self.rule, self.positions[0])
-
-    @cached_property
-    def count_bounds(self) -> list[FloatArray]:
-        """Their critical values by the total number of successes, (rounds + 1,) each."""
-        return self.count_looks.bounds()
 
     def _counted(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By the exact distribution of the counts."""
@@ -457,108 +379,3 @@ class Plan(StoredPlan, Planning):
         under = claims.NO_EFFECT_ON_ANYONE if self.law == "rerandomization" else claims.CONSTANT_EFFECT
         right = RIGHT.filled({}, profile_of(log).propensities_found)
         return right, under(), claims.LOOKS_KEPT(), *missing_assumed(log)
-
-    def course(
-        self, log: AdaptiveLog, stage: int | None = None, as_of: Any = None
-    ) -> Course | SeveralCourse | None:
-        """The trial's course over the looks that it has reached, up to a stage; None before the first."""
-        require_log("Plan", log, incomplete=self.law == "z")
-        ends = self._reached(log, stage, as_of)
-        if self.joint:
-            processes = self.processes(log, ends)
-            return None if processes is None else self.follow_several(processes, log, ends)
-        process = self.process(log, ends)
-        return None if process is None else self.follow(process, log, ends)
-
-    @property
-    def joint(self) -> bool:
-        """Whether several treatments are compared by their joint law."""
-        return self.law == "z" and len(self.treatments) > 1
-
-    def rule_by(self, ends: IntArray) -> Rule:
-        """The rule, given the rounds up to each look: one that completes the horizon is the last."""
-        full = np.flatnonzero(ends >= self.horizon)
-        return self.rule.ending(int(full[0])) if len(full) else self.rule
-
-    def spent_by(self, ends: IntArray) -> Callable[[float], FloatArray]:
-        """The level that each look may spend, given the rounds up to each look."""
-        last = len(self.rule_by(ends).spent) - 1
-
-        def spent(level: float) -> FloatArray:
-            found = self.spent(level)
-            return np.append(found[:last], found[last:].sum())
-
-        return spent
-
-    def follow(self, process: ScoreProcess, log: AdaptiveLog, ends: IntArray) -> Course:
-        """The trial's course from its scores; only replays look at the log."""
-        rule = followed(self.rule_by(ends), log)
-        if self.law == "z":
-            found = follow(process, rule)
-        elif self.law == "exact":
-            found = follow_counts(process, log, replace(self.count_looks, rule=rule), self.count_bounds)
-        else:
-            world = log.arrays.reward[: int(ends[-1])], len(self.arms), self.horizon
-            replays = replayed(self.design, *world, self.positions, ends, self.replays, self.seed, self.sides)
-            found = follow_by_rank(process, replays, rule)
-        return replace(found, ends=ends)
-
-    def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog, ends: IntArray) -> SeveralCourse:
-        """The course of a trial of several treatments, of which some may have left."""
-        assert log.arrays.propensities is not None
-        gone = left(log.arrays.propensities, self._codes(log), ends)
-        return replace(follow_several(processes, gone, followed(self.rule_by(ends), log)), ends=ends)
-
-    def lead(self, processes: ScoreProcesses) -> ScoreProcess:
-        """The scores of the treatment that leads at each look."""
-        return processes.each[0] if len(self.treatments) == 1 else leading(processes, self.sides)
-
-    def _leading(self, log: AdaptiveLog, course: Course) -> Any:
-        """The treatment with the largest score at the last look."""
-        if len(self.treatments) == 1:
-            return self.treatment
-        processes = self.processes(log, course.ends)
-        assert processes is not None
-        return self.treatments[leads(processes, self.sides)[course.look]]
-
-    @property
-    def positions(self) -> tuple[int, ...]:
-        """Positions of the treatments, and last the control, among the design's arms."""
-        return tuple(map(self.arms.index, (*self.treatments, self.control)))
-
-    def process(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcess | None:
-        """Scores of the leading treatment at the looks that a log has reached; None before the first."""
-        if self.law == "exact":
-            return count_process(log, self._codes(log), self._reached(log) if ends is None else ends)
-        processes = self.processes(log, ends)
-        return None if processes is None else self.lead(processes)
-
-    def processes(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcesses | None:
-        """Scores of every treatment at looks, by default those that a log has reached; None without any."""
-        codes = self._codes(log)
-        if log.arrays.propensities is None:
-            raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
-        looks = self._reached(log) if ends is None else ends
-        if not len(looks):
-            return None
-        return inflated(stratified_processes(log, self.strata, codes, looks, self.margin), self.inflation)
-
-    def _reached(self, log: AdaptiveLog, stage: int | None = None, as_of: Any = None) -> IntArray:
-        """Rounds of the looks that a log has reached, up to a stage."""
-        if self.start is not None:
-            ends = self.start.reached(log, self.looks, self.horizon, as_of)
-        else:
-            refuse("Plan", [] if as_of is None else ['as_of requires clock="date"'])
-            ends = self.looks[self.looks <= log.n_rounds]
-        if stage is None:
-            return ends
-        refuse("Plan.look", stage_problems(stage, len(ends), log.n_rounds))
-        return ends[:stage]
-
-    def _codes(self, log: AdaptiveLog) -> tuple[int, ...]:
-        """Positions of the treatments and the control among the log's arms."""
-        if log.arms == tuple(range(len(self.arms))) and log.arms != self.arms:
-            return self.positions
-        if set(log.arms) != set(self.arms):
-            refuse("Plan", [f"the log has the arms {log.arms}, but the plan {self.arms}"])
-        return tuple(map(log.arms.index, (*self.treatments, self.control)))

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from adaptinf.plans.dropping import run
-from adaptinf.plans.planning.timing import calendar_numbers, mean_of
+from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.several_results import RepeatedReference
+from adaptinf.plans.simulated_trials import calendar_numbers, mean_of, run
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import FloatArray
 
-if TYPE_CHECKING:
-    from adaptinf.plans.plan import Plan
 
-
-def differences(plan: Plan, environment: Environment) -> FloatArray:
+def differences(plan: PlannedTrial, environment: Environment) -> FloatArray:
     """The true differences of the treatments from the control, (J,)."""
     means = environment.arm_means()[list(plan.positions)]
     return np.asarray(means[:-1] - means[-1])
 
 
 def trial(
-    plan: Plan, environment: Environment, truth: FloatArray, rng: np.random.Generator, fast: bool
+    plan: PlannedTrial, environment: Environment, truth: FloatArray, rng: np.random.Generator, fast: bool
 ) -> FloatArray:
     """Numbers of one trial: those of any plan, the rounds of each arm, and three of each treatment.
 
@@ -51,7 +48,7 @@ def trial(
     return np.array([*numbers, *course.rejected, *left, *error], dtype=np.float64)
 
 
-def row(plan: Plan, held: FloatArray, each: FloatArray, truth: FloatArray) -> dict[str, Any]:
+def row(plan: PlannedTrial, held: FloatArray, each: FloatArray, truth: FloatArray) -> dict[str, Any]:
     """Characteristics of the treatments; held (r,), each (r, 3 J), truth (J,)."""
     rejected, left, errors = np.split(each, 3, axis=1)
     null = np.isclose(truth, plan.margin) | ((plan.sides == 1) & (truth < plan.margin))

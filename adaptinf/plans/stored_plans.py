@@ -78,20 +78,6 @@ class StoredPlan:
         """
         return Look.of(look, self._planned, self.given["clock"])
 
-    def refusal(self, log: AdaptiveLog) -> str:
-        """Why `analyse` refuses a log; empty if it does not.
-
-        Parameters
-        ----------
-        log : AdaptiveLog
-            As in `look`.
-        """
-        try:
-            self._ended(log)
-        except InvalidForLog as error:
-            return error.reason
-        return ""
-
     @property
     def arguments(self) -> dict[str, Any]:
         """Its arguments except the design, as plain values."""
@@ -109,10 +95,6 @@ class StoredPlan:
     def _planned(self) -> tuple[float, ...]:
         """When all looks are: rounds, or days since the start."""
         return tuple(self.looks.tolist())
-
-    def _ended(self, log: AdaptiveLog, as_of: Any = None) -> Any:
-        """The course of a trial that has stopped."""
-        raise NotImplementedError
 
 
 def stage_problems(stage: Any, reached: int, rounds: int) -> list[str]:

@@ -13,7 +13,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, SHARE, refuse
 from adaptinf.plots.frames import draws
-from adaptinf.plots.periods import (
+from adaptinf.plots.plot_periods import (
     Stretches,
     even_stretches,
     every_problem,

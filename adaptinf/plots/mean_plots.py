@@ -15,7 +15,7 @@ from adaptinf.parameters import alpha_problems, refuse
 from adaptinf.plots.collection_plots import chosen_arms
 from adaptinf.plots.frames import draws
 from adaptinf.plots.interval_rows import limits_problem, room
-from adaptinf.plots.periods import Stretches, every_problem, stretches
+from adaptinf.plots.plot_periods import Stretches, every_problem, stretches
 from adaptinf.plots.style import (
     BESIDE,
     axes_problem,

@@ -9,7 +9,6 @@ from typing import Any
 
 from adaptinf.claims.reports.qualification import DIGEST as DIGEST_SAID
 from adaptinf.claims.reports.qualification import FAILED, PASSED
-from adaptinf.qualification.drawn_noise import noise_tests
 from adaptinf.qualification.earlier import DIGEST, compared, digest_of
 from adaptinf.qualification.extras import DISABLED, requirement_rows
 from adaptinf.qualification.first_arms import design_tests
@@ -17,6 +16,7 @@ from adaptinf.qualification.installed import packages
 from adaptinf.qualification.known_numbers import number_tests
 from adaptinf.qualification.live_trials import trial_tests
 from adaptinf.qualification.machine import machine_facts
+from adaptinf.qualification.noise_draws import noise_tests
 from adaptinf.qualification.rows import FAIL, UNTESTED, Known, Row
 from adaptinf.version import __version__
 

@@ -17,9 +17,9 @@ from adaptinf.inference.results.explanation import lines
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, table
-from adaptinf.reports.answer import lead, origin, picture, warnings
 from adaptinf.reports.checklist import Known, checklist, regulatory, topics_table
 from adaptinf.reports.collection_facts import guarantee_facts, log_cautions, uncovered_promise
+from adaptinf.reports.first_screen import lead, origin, picture, warnings
 from adaptinf.reports.log_sections import (
     allocation_pictures,
     assumptions,
@@ -29,7 +29,7 @@ from adaptinf.reports.log_sections import (
     numbers,
     valid_methods,
 )
-from adaptinf.reports.published import published_sections
+from adaptinf.reports.public_sections import published_sections
 from adaptinf.reports.report_page import (
     Section,
     boxed,

@@ -22,7 +22,7 @@ from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, Is, OrNone, alpha_problems, refuse
 from adaptinf.plans import Protocol
 from adaptinf.reports.data_digest import sources_of
-from adaptinf.reports.published import answer_of
+from adaptinf.reports.public_sections import answer_of
 from adaptinf.reports.report_content import (
     CHECKLISTS,
     Content,

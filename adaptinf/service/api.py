@@ -59,8 +59,9 @@ from adaptinf.service.settings import NOTHING, Settings
 from adaptinf.service.supply_requests import kit_retired, kits_added, site_added, stock_for
 from adaptinf.service.writer import Writer
 from adaptinf.trial import Trial
-from adaptinf.trial.access import Token, rehearse
+from adaptinf.trial.access import rehearse
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.served_rows import Token
 from adaptinf.trial.supplies.supply import named_at
 from adaptinf.version import __version__
 

@@ -15,8 +15,8 @@ from adaptinf.service.holders import Holders, address_of
 from adaptinf.service.pages.views import PAGES, of_browsers
 from adaptinf.service.problems import MEDIA, Problem
 from adaptinf.service.roles import BY_PLACE, OPEN, Call
-from adaptinf.trial.access import Token
 from adaptinf.trial.requests import now
+from adaptinf.trial.served_rows import Token
 
 try:
     from starlette.responses import JSONResponse

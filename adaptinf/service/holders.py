@@ -9,7 +9,7 @@ from typing import Any
 
 from adaptinf.service.problems import Problem
 from adaptinf.service.writer import Writer
-from adaptinf.trial.access import Token, digest_of
+from adaptinf.trial.served_rows import Token, digest_of
 
 _BURST, _ADDRESSES = 100, 10_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from adaptinf.trial.access import ROLES, Token
+from adaptinf.trial.served_rows import ROLES, Token
 
 
 class Call(NamedTuple):

@@ -10,10 +10,10 @@ from adaptinf.service.problems import closed_code, refused
 from adaptinf.service.requested import Act
 from adaptinf.service.roles import BY_ARM
 from adaptinf.sessions.session_memory import has_key
-from adaptinf.trial.access import Token
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.served_rows import Token
 from adaptinf.trial.supplies.supply import site_problems
 from adaptinf.trial.supplies.supply_operations import stock_of
 

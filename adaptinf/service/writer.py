@@ -14,8 +14,9 @@ from adaptinf.service.figures import Figures
 from adaptinf.service.problems import Problem, problem_of, refused
 from adaptinf.service.requested import Act
 from adaptinf.trial import Trial
-from adaptinf.trial.access import Token, answer_each, tokens_of
+from adaptinf.trial.access import answer_each
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.served_rows import Token, tokens_of
 
 GROUP, WAITING = 500, 5_000
 """Most acts in a transaction; most acts that may wait for one."""

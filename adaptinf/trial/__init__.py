@@ -1,12 +1,12 @@
 """Designs applied to people: trials stored in a file, which lose nothing when interrupted."""
 
-from adaptinf.trial.access import Token
 from adaptinf.trial.custody.retention import Retention
 from adaptinf.trial.custody.trail import Trail
 from adaptinf.trial.live_trial import Trial, TrialStatus
 from adaptinf.trial.migration.migrations import Migration
 from adaptinf.trial.migration.standing_rows import Difference
 from adaptinf.trial.operator_actions import Act
+from adaptinf.trial.served_rows import Token
 from adaptinf.trial.supplies.kit_codes import kit_codes
 from adaptinf.trial.trial_noise import NoiseAudit
 

@@ -1,20 +1,30 @@
-"""Access to a trial over a network: tokens, of which the journal keeps only digests, and grouped requests."""
+"""Access to a trial over a network: its tokens, and grouped requests."""
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import Count, OneOf, check, problems_of, refuse
+from adaptinf.parameters import Count, check, refuse
 from adaptinf.sessions.session_memory import try_out
 from adaptinf.trial.journal_rows import Entry, Rows
-from adaptinf.trial.operator_actions import Acts, act_problems
-from adaptinf.trial.supplies.supply import where_problems
+from adaptinf.trial.served_rows import (
+    ISSUED,
+    REVOKED,
+    ROLE,
+    Token,
+    digest_of,
+    issued,
+    responsible_problems,
+    token_numbered,
+    token_site_problems,
+    tokens_of,
+)
+from adaptinf.trial.supplies.supplied import Supplied
 from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_setup import session_of
 
@@ -22,63 +32,11 @@ if TYPE_CHECKING:
     from adaptinf.trial.replay import Replay
     from adaptinf.trial.requests import Requests
 
-ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblinder")
-"""Who may hold a token; what each role may do is stated in one table, `adaptinf/service/roles.py`."""
-SITED = ("assigner", "recorder", "monitor", "unblinder")
-"""Roles whose tokens may be for one site; the others act on the trial as a whole."""
-ISSUED, REVOKED = "token", "revoke"
-"""Kinds of rows about tokens."""
 NOISE = "noise"
 """Part of a trial's first row if it draws noise."""
 DAYS = 365
-_SECRET, _DIGEST, _LONGEST = 32, 64, 3_650
-_ROLE = OneOf(*ROLES)
-_LIFE = "days must be a whole number from 1 to 3,650, got {!r:.30}"
+_SECRET, _LIFE = 32, Count(1, 3_650)
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token, with which a program sends requests to a trial that is served over a network.
-
-    Attributes
-    ----------
-    id : int
-        Its number, which `Trial.revoke_token` requires.
-    role : {"assigner", "recorder", "monitor", "statistician", "operator", "unblinder"}
-        What it permits.
-    issued, expires : str
-        Times, in UTC.
-    revoked : str or None
-        When it was revoked.
-    site : str or None
-        The site to which it is limited.
-    text : str
-        What the program sends: known only to the call that issued it, and empty otherwise, because the file
-        contains only its SHA-256 digest.
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> import tempfile
-    >>> path = f"{tempfile.mkdtemp()}/trial.db"
-    >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
-    ...     token = trial.add_token("assigner")
-    >>> token.id, token.role, len(token.text)
-    (1, 'assigner', 43)
-    """
-
-    id: int
-    role: str
-    issued: str
-    expires: str
-    revoked: str | None = None
-    site: str | None = None
-    text: str = field(default="", repr=False)
-
-    def serves(self) -> bool:
-        """Whether it has neither been revoked nor expired."""
-        return self.revoked is None and datetime.now(UTC) < datetime.fromisoformat(self.expires)
 
 
 class Access:
@@ -125,19 +83,18 @@ class Access:
         ...     [one.role for one in trial.tokens()]
         ['recorder']
         """
-        problems = [] if days in range(1, _LONGEST + 1) else [_LIFE.format(days)]
-        check("add_token", [*problems, *_responsible(by)], role=(role, _ROLE))
+        check("add_token", responsible_problems(by), role=(role, ROLE), days=(days, _LIFE))
         text = secrets.token_urlsafe(_SECRET)
         expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
 
-        def issued(replay: Replay) -> tuple[int, Entry]:
-            refuse("add_token", [replay.closed] if replay.closed else _site_problems(replay, role, site))
-            number, whose = len(_issued(replay)) + 1, {} if by is None else {"by": by}
+        def issue(replay: Supplied) -> tuple[int, Entry]:
+            refuse("add_token", [replay.closed] if replay.closed else token_site_problems(replay, role, site))
+            number, whose = len(issued(replay)) + 1, {} if by is None else {"by": by}
             whose |= {} if site is None else {"site": site}
             told = {"token": number, "role": role, "digest": digest_of(text), "expires": expires}
             return number, {"kind": ISSUED, **told, **whose}
 
-        number = self._requests.change(issued)
+        number = self._requests.change(issue)
         return replace(self.tokens()[number - 1], text=text)
 
     def revoke_token(self, token: int, *, by: str | None = None) -> None:
@@ -168,15 +125,15 @@ class Access:
         ...     trial.tokens()[0].serves()
         False
         """
-        check("revoke_token", _responsible(by), token=(token, Count()))
+        check("revoke_token", responsible_problems(by), token=(token, Count()))
 
-        def revoked(replay: Replay) -> tuple[None, Entry | None]:
+        def revoke(replay: Supplied) -> tuple[None, Entry | None]:
             refuse("revoke_token", [replay.closed] if replay.closed else [])
-            known = _unrevoked(replay, token)
+            known = token_numbered(replay, token)
             said = {"kind": REVOKED, "token": int(token), **({} if by is None else {"by": by})}
             return None, said if known.revoked is None else None
 
-        self._requests.change(revoked)
+        self._requests.change(revoke)
 
     def tokens(self) -> tuple[Token, ...]:
         """All tokens, in the order in which they were issued, without their text."""
@@ -231,62 +188,3 @@ def rehearse(trial: Access) -> None:
             try_out(session_of(replay.declared, replay.design, nodes)[0])
 
     trial._requests.read(once)
-
-
-def digest_of(text: str) -> str:
-    """What the journal keeps of a token: 256 random bits need neither salt nor a slow hash."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def tokens_of(acts: Acts) -> dict[str, Token]:
-    """Tokens by digest, in the order in which they were issued."""
-    revoked = {act["token"]: act["time"] for act in acts.acts if act["kind"] == REVOKED}
-    return {
-        act["digest"]: Token(
-            *(act["token"], act["role"], act["time"], act["expires"]),
-            *(revoked.get(act["token"]), act.get("site")),
-        )
-        for act in _issued(acts)
-    }
-
-
-def _site_problems(replay: Replay, role: str, site: Any) -> list[str]:
-    """Problems with the site of a token."""
-    if site is None:
-        return []
-    if role not in SITED:
-        return [f"site must be omitted: the role {role} concerns the whole trial"]
-    return where_problems(site, replay.supply.sites)
-
-
-def _responsible(by: Any) -> list[str]:
-    """Problems with who is responsible, which need not be stated."""
-    return act_problems("a token", "nobody" if by is None else by)
-
-
-def _issued(acts: Acts) -> list[Entry]:
-    return [act for act in acts.acts if act["kind"] == ISSUED]
-
-
-def _unrevoked(acts: Acts, number: int) -> Token:
-    """A token by its number."""
-    for token in tokens_of(acts).values():
-        if token.id == number:
-            return token
-    raise ParameterError("revoke_token", [f"there is no token {number}"])
-
-
-def token_again(acts: Replay, said: Entry) -> Entry:
-    """The entry of a row about a token, if it follows from the rows before it."""
-    refuse(said["kind"], _responsible(said.get("by")))
-    if said["kind"] == REVOKED:
-        known = _unrevoked(acts, said["token"])
-        refuse(REVOKED, ["it was revoked before"] if known.revoked is not None else [])
-        return said
-    digest = said["digest"]
-    problems = problems_of(role=(said["role"], _ROLE)) + _site_problems(acts, said["role"], said.get("site"))
-    if said["token"] != len(_issued(acts)) + 1 or len(digest) != _DIGEST or digest in tokens_of(acts):
-        problems.append("its number or its digest cannot be right")
-    datetime.fromisoformat(said["expires"])
-    refuse(ISSUED, problems)
-    return said

@@ -16,8 +16,8 @@ from adaptinf.errors import AdaptinfError, FileError, JournalError
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.databases.addresses import Address, ServerAddress
 from adaptinf.trial.databases.libraries import InvalidTag, sa
+from adaptinf.trial.databases.sql_statements import Prepared
 from adaptinf.trial.databases.sqlite_file import SqliteFile
-from adaptinf.trial.databases.statements import Prepared
 from adaptinf.trial.databases.store import AGAIN, PATIENCE, Store
 from adaptinf.trial.journal_rows import SALT, START, Entry, as_text, digest_after, salted
 from adaptinf.trial.keys.data_key import TAG_TEXT, DataKey

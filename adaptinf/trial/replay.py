@@ -34,8 +34,6 @@ from adaptinf.sessions.session_memory import (
 )
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
-from adaptinf.trial.access import ISSUED, REVOKED, token_again
-from adaptinf.trial.alarm_rows import alarm_again
 from adaptinf.trial.custody.retention import declared
 from adaptinf.trial.journal_rows import GONE, Entry
 from adaptinf.trial.migration.standing_rows import Difference, difference_of
@@ -53,6 +51,7 @@ from adaptinf.trial.operator_actions import (
     act_problems,
     named,
 )
+from adaptinf.trial.served_rows import ISSUED, REVOKED, alarm_again, token_again
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 from adaptinf.trial.supplies.supplied import KITS, RETIRED, SITE, Supplied
 from adaptinf.trial.trial_noise import NODE

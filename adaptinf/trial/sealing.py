@@ -32,7 +32,7 @@ from adaptinf.errors import FileError, JournalError
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial.databases.libraries import AESGCM, InvalidTag, sa
-from adaptinf.trial.databases.statements import Prepared
+from adaptinf.trial.databases.sql_statements import Prepared
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.journal_rows import GONE, Entry, as_text
 from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked

@@ -60,7 +60,7 @@ FIXES = (
     ),
     Fix(
         "one weight for both arms of a contrast",
-        f"{ARMS}/order.py",
+        f"{ARMS}/arm_order.py",
         '*_scores("aipw", "joint", "combined", "uniform", "two-point", "sqrt"),',
         '*_scores("aipw", "uniform", "joint", "combined", "two-point", "sqrt"),',
         "tests/reference/inference/test_combined_literal.py::test_a_contrast_by_its_rounds_propensities",
@@ -168,7 +168,7 @@ FIXES = (
     ),
     Fix(
         "a short two-arm trial names its exact test",
-        f"{ARMS}/arm_facts.py",
+        f"{ARMS}/facts/arm_facts.py",
         "if calls is None:",
         "if True:",
         f"{UNIT}/results/test_compare.py::test_a_short_trial_of_two_arms_names_its_exact_test",

@@ -21,7 +21,8 @@ import numpy as np
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.plans.planning.timing import Calendar, opened
+from adaptinf.plans.planning.timing import Calendar
+from adaptinf.plans.simulated_trials import opened
 from adaptinf.sessions.enrolment import enrol
 
 SEED, BLOCK, ALPHA, ROUNDS, LOST = 20261129, 256, 0.05, 600, 0.2

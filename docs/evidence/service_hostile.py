@@ -18,7 +18,7 @@ from pathlib import Path
 import evidence
 
 import adaptinf as ai
-from adaptinf.trial.access import ROLES
+from adaptinf.trial.served_rows import ROLES
 
 COMMAND = "python docs/evidence/service_hostile.py"
 SEED, VERSION, EXAMPLES, WANTED = 20261128, "4.32.5", 40, 5_000

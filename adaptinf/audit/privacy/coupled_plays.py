@@ -71,7 +71,7 @@ ARM, ANSWER, PROPENSITIES, NODE, RELEASE, PUBLIC, STATUS, RECORDS = (
 )
 _TELLS_RECORDS = ("pending", "erased", "rows", "unrepeatable")
 _NO_OUTPUT = ("head",)
-# Intervals by group are computed at this log level, an alpha of about .05.
+# Any level would do, because intervals are compared as text: this is an alpha of about .05.
 _LOG_ALPHA = -3.0
 
 

@@ -26,7 +26,7 @@ EXACT_TEST = Claim(
     "advice",
 )
 WITH_DESIGN = Claim(
-    "inference.arms.arm_facts.exact_calls",
+    "inference.arms.facts.arm_facts.exact_calls",
     "; both calls require the design with which the data were collected",
     "phrase",
 )

@@ -16,7 +16,7 @@ SHORT_RUNS = Claim(
     "caution",
 )
 VARIATION = Claim(
-    "inference.arms.sample_facts.SampleFacts.vary",
+    "inference.arms.facts.sample_facts.SampleFacts.vary",
     "the standard deviation of simulated arm counts is {variation:.1%} of their median",
     "note",
 )
@@ -157,7 +157,7 @@ CORRECTED_CAUTIONS = (
 )
 """With corrected columns."""
 
-_WORTH = "inference.arms.sample_facts.SampleFacts.worth"
+_WORTH = "inference.arms.facts.sample_facts.SampleFacts.worth"
 UNITS_DEPEND = Claim(
     _WORTH,
     "only a naive baseline: rounds of the same unit may be dependent, so inference is not valid",

@@ -160,7 +160,7 @@ DIFFERENCE_MOVES = Claim(
     "caution",
 )
 AGAINST_ONE = Claim(
-    "inference.arms.weighted_facts.WeightedFacts.joint_by",
+    "inference.arms.facts.weighted_facts.WeightedFacts.joint_by",
     "all pairs that include the most frequently chosen arm",
     "phrase",
 )

@@ -191,7 +191,7 @@ OTHER_LABELS = Claim(
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
 """Statements for a fit, in the order of its table."""
 
-# These claims concern sums by batch, in which arms can be compared only within batches.
+# Sums by batch have claims of their own, because their arms can be compared only within batches.
 
 NO_COMMON_BATCH = Claim(
     "inference.effects.groups_of_sums.SumsQuestion.usable",

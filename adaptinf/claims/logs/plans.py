@@ -103,7 +103,7 @@ LOOKS_KEPT = Claim(
     short="planned looks",
 )
 WITHOUT_PROPENSITIES = Claim(
-    "plans.characteristics.characteristics",
+    "plans.plan_characteristics.characteristics",
     "interim looks require propensities and rounds in which either arm could be assigned, but {design} "
     "either records no propensities or does not randomise",
     "needs",
@@ -136,12 +136,12 @@ USE_PLAN = Claim(
     "advice",
 )
 FAILED = Claim(
-    "plans.characteristics.characteristics",
+    "plans.plan_characteristics.characteristics",
     "{failed} of {trials} trials in {scenario!r} failed and are excluded; first error: {error:.200}",
     "caution",
 )
 ALL_FAILED = Claim(
-    "plans.characteristics.simulated",
+    "plans.plan_characteristics.simulated",
     "every simulated trial failed; the first error: {error:.200}",
     "needs",
 )
@@ -165,7 +165,7 @@ SIZE_NOT_REACHED = Claim(
     "note",
 )
 CALIBRATED = Claim(
-    "plans.planning.calibration.calibrate",
+    "plans.planning.plan_calibration.calibrate",
     "The error rate was simulated only in these environments; in others, it is unknown.",
     "caution",
 )
@@ -196,7 +196,7 @@ NOT_BINARY = Claim(
     "needs",
 )
 BY_EXACT_LAW = Claim(
-    "plans.characteristics.characteristics",
+    "plans.plan_characteristics.characteristics",
     "Success rates are constant in {scenario!r}, so stopping probabilities, mean sample sizes and bias are "
     "exact.",
     "note",

@@ -107,12 +107,12 @@ SHARED = (
     ),
 )
 UNIFORM_TARGET = Claim(
-    "inference.regression.facts.weighted_facts.WeightedFacts.own",
+    "inference.regression.facts.weighted_regression_facts.WeightedFacts.own",
     "uniform distribution over the arms in the regression",
     "phrase",
 )
 GIVEN_TARGET = Claim(
-    "inference.regression.facts.weighted_facts.WeightedFacts.own",
+    "inference.regression.facts.weighted_regression_facts.WeightedFacts.own",
     "the user's policy, which was fixed in advance",
     "phrase",
 )

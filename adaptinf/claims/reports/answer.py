@@ -36,7 +36,7 @@ MULTIPLICITY = {
 HIGHEST = Claim(_SHOWN, "The {shown} highest of {count} estimates.", "note")
 CLEAREST = Claim(_SHOWN, "The {shown} rows with the smallest p-values, of {count}.", "note")
 
-_SENTENCE = "reports.answer.lead"
+_SENTENCE = "reports.first_screen.lead"
 CAUTIONED = Claim(_SENTENCE, "{cautions}, below the picture", "caution")
 NO_RESULT = Claim(_SENTENCE, "No result: {why}", "caution")
 ROUNDS = Claim(_SENTENCE, "{rounds:,} rounds of {design}", "phrase")

@@ -80,12 +80,12 @@ PUBLISHED = Claim(
     "This report covers {rounds:,} rounds of {design} and uses only private releases ({version}).",
     "note",
 )
-SEE_RELEASES = Claim("reports.published.published_sections", "Releases, by round", "phrase")
+SEE_RELEASES = Claim("reports.public_sections.published_sections", "Releases, by round", "phrase")
 UNREAD = Claim(
-    "reports.published.answer_of", "No method in this library can analyse these releases.", "needs"
+    "reports.public_sections.answer_of", "No method in this library can analyse these releases.", "needs"
 )
 SEVERAL_PAIRS = Claim(
-    "reports.published.answer_of",
+    "reports.public_sections.answer_of",
     "The trial has {arms} arms; choose a pair to compare: ai.report(ai.Contrast(public, "
     "treatment=, control=).fit(), path).",
     "advice",

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims.arms import alee as claims
-from adaptinf.inference.arms.arm_facts import ArmFacts
+from adaptinf.inference.arms.arm_lengths import typical_arms
+from adaptinf.inference.arms.arm_order import ORDER
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.fit import arm_labels, independent_rounds
-from adaptinf.inference.arms.lengths import typical_arms
-from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.lengths import student_length, typical

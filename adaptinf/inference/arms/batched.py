@@ -18,11 +18,11 @@ from scipy import special
 
 from adaptinf.claims import Finding, said, under_table
 from adaptinf.claims.arms import batched as claims
-from adaptinf.inference.arms.arm_facts import ArmFacts
+from adaptinf.inference.arms.arm_lengths import batched_length
+from adaptinf.inference.arms.arm_order import ORDER
 from adaptinf.inference.arms.data.arms_of_sums import cell_means
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.fit import arm_labels, independent_rounds
-from adaptinf.inference.arms.lengths import batched_length
-from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Difference, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.references import PartialReference, Reference

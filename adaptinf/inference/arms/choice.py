@@ -17,17 +17,17 @@ from adaptinf.claims import rare_outcomes, sentence, under_table
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.alee import ALEE
+from adaptinf.inference.arms.arm_order import ORDER
 from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_releases import RELEASED
 from adaptinf.inference.arms.data.data_facts import at_one_end
+from adaptinf.inference.arms.facts.weighted_facts import COMMON
 from adaptinf.inference.arms.fit import fit_efficiency, is_skewed
-from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Difference, Question, Refused, Shown
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
-from adaptinf.inference.arms.weighted_facts import COMMON
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import labels

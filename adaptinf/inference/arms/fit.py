@@ -19,9 +19,9 @@ import numpy as np
 from adaptinf.claims import sentence
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
-from adaptinf.inference.arms.arm_facts import ArmFacts
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_sums import refuse_rows, sample_means_of
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference

@@ -25,6 +25,7 @@ from adaptinf.inference.arms.choice import (
     validity,
 )
 from adaptinf.inference.arms.contrast import Contrast
+from adaptinf.inference.arms.facts.weighted_facts import OWN
 from adaptinf.inference.arms.fit import (
     check_options,
     fit_efficiency,
@@ -33,7 +34,6 @@ from adaptinf.inference.arms.fit import (
     warn_of_tiny_propensities,
 )
 from adaptinf.inference.arms.question import Asked, Question
-from adaptinf.inference.arms.weighted_facts import OWN
 from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_others, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log

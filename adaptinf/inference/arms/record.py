@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from adaptinf.claims import Claim, Part
 from adaptinf.claims.arms import arm_fits
-from adaptinf.inference.arms.arm_facts import ArmFacts
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.fit import fit_facts, holds_always, normal_test, residual_rows
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question
 from adaptinf.inference.validity.methods import MethodRecord, Verdict

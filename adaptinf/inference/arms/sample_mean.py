@@ -10,12 +10,12 @@ import numpy as np
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.arm_lengths import sample_length
+from adaptinf.inference.arms.arm_order import ORDER, PLAIN_SAMPLES
+from adaptinf.inference.arms.facts.sample_facts import CorrectedFacts, ExactFacts, SampleFacts, holds
 from adaptinf.inference.arms.fit import arm_labels, arm_samples, is_skewed, without_propensities
-from adaptinf.inference.arms.lengths import sample_length
-from adaptinf.inference.arms.order import ORDER, PLAIN_SAMPLES
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.arms.sample_facts import CorrectedFacts, ExactFacts, SampleFacts, holds
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
 from adaptinf.inference.validity.methods import Verdict

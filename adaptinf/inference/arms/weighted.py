@@ -19,14 +19,8 @@ from adaptinf.claims import first, said, sentence
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.data import arms_by_unit, arms_of_rows, arms_of_sums, weight_propensities
-from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
-from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
-from adaptinf.inference.arms.data.data_facts import was_filled
-from adaptinf.inference.arms.data.incomplete_rewards import past_outcome, seen_means
-from adaptinf.inference.arms.fit import arm_labels, student_test
-from adaptinf.inference.arms.lengths import weighted_length
-from adaptinf.inference.arms.order import (
+from adaptinf.inference.arms.arm_lengths import weighted_length
+from adaptinf.inference.arms.arm_order import (
     BY_UNIT,
     DRIFT,
     ESTIMATED,
@@ -34,9 +28,15 @@ from adaptinf.inference.arms.order import (
     STATIONARY,
     place_of_scores,
 )
+from adaptinf.inference.arms.data import arms_by_unit, arms_of_rows, arms_of_sums, weight_propensities
+from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
+from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
+from adaptinf.inference.arms.data.data_facts import was_filled
+from adaptinf.inference.arms.data.incomplete_rewards import past_outcome, seen_means
+from adaptinf.inference.arms.facts.weighted_facts import COMMON, OWN, WeightedFacts, lags
+from adaptinf.inference.arms.fit import arm_labels, student_test
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.arms.weighted_facts import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.scores.joint_levels import (
     JOINT,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import number_array, refuse
+from adaptinf.parameters import COUNT, number_array, refuse
 from adaptinf.typing import FloatArray
 
 
@@ -58,11 +58,11 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
     given: Any = guarantee
     if not isinstance(given, PrivacyGuarantee):
         problems.insert(0, f"guarantee must be PrivacyGuarantee(epsilon=...), got {guarantee!r:.60}")
-        raise ParameterError("bias_bound", problems + _horizon_problems(horizon))
+        raise ParameterError("bias_bound", problems + COUNT("horizon", horizon))
     level = guarantee.reward_level()
     if level is None:
         problems.insert(0, "the guarantee is anticipating; the bound requires a standard one for the rewards")
-    problems += _horizon_problems(horizon)
+    problems += COUNT("horizon", horizon)
     if level is None or problems:
         raise ParameterError("bias_bound", problems)
     factor = _expm1(level.epsilon) + int(horizon) * level.delta
@@ -97,12 +97,6 @@ def _expm1(epsilon: float) -> float:
         return math.expm1(epsilon)
     except OverflowError:
         return math.inf
-
-
-def _horizon_problems(horizon: object) -> list[str]:
-    if isinstance(horizon, (int, np.integer)) and not isinstance(horizon, bool) and horizon >= 1:
-        return []
-    return [f"horizon must be a whole number of rounds, 1 or more, got {horizon!r}"]
 
 
 def _mean_problems(means: FloatArray) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adaptinf.claims.logs.plans import ACCOUNTS
-from adaptinf.inference.arms.order import ORDER, PLANNED_LOOKS
+from adaptinf.inference.arms.arm_order import ORDER, PLANNED_LOOKS
 from adaptinf.inference.recommend.rows import Method
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.log.stated_plans import CALL, StatedPlan, plan_of

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.claims import recommendations as claims
 from adaptinf.claims.arms.sample_means import VARIATION
 from adaptinf.claims.logs.stopping import ASSUMED_FIXED
-from adaptinf.inference.arms.arm_facts import exact_calls
+from adaptinf.inference.arms.arm_order import ORDER
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
-from adaptinf.inference.arms.order import ORDER
+from adaptinf.inference.arms.facts.arm_facts import exact_calls
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
 from adaptinf.inference.recommend.plan_row import plan_rows, planned_question

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from adaptinf.claims.arms.winners import TIED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.arms.weighted_facts import COMMON
+from adaptinf.inference.arms.facts.weighted_facts import COMMON
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results import Results
 from adaptinf.inference.scores.joint_levels import JOINT

@@ -11,8 +11,8 @@ import numpy as np
 
 from adaptinf.claims import Claim, first, said, sentence
 from adaptinf.claims.arms import winners as claims
+from adaptinf.inference.arms.arm_order import ORDER as ARMS
 from adaptinf.inference.arms.choice import rare_arms
-from adaptinf.inference.arms.order import ORDER as ARMS
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.results import Results

@@ -15,6 +15,7 @@ from adaptinf.guarantee import UNITS, PrivacyGuarantee
 from adaptinf.log.report import STOPPINGS
 from adaptinf.log.traits import DesignTraits, traits_problems
 from adaptinf.log.validation.frame_columns import Findings, Label, label_key, plain_label
+from adaptinf.parameters import COUNT, Count
 from adaptinf.texts import unlisted
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -175,7 +176,6 @@ class DesignRecord:
 RELEASE_COLUMNS = ("round", "name", "group", "value", "mechanism", "scale")
 STATUSES = ("exact", "estimated", "absent")
 BACKENDS = ("simulation", "release")
-_MOST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,9 +361,9 @@ def _check_counts(
     given: Metadata, n_rounds: int, units: NDArray[Any] | None, found: Findings
 ) -> dict[str, int | None]:
     """Counts of rounds: those that can affect actions or releases, and the maximum for a unit."""
-    rounds = 0, n_rounds
-    spans = {"feedback_rounds": rounds, "released_rounds": rounds, "rounds_per_unit": (1, _MOST)}
-    counts = {name: _check_count(name, getattr(given, name), *span, found) for name, span in spans.items()}
+    rounds = Count(0, n_rounds)
+    allowed = {"feedback_rounds": rounds, "released_rounds": rounds, "rounds_per_unit": COUNT}
+    counts = {name: _check_count(name, getattr(given, name), one, found) for name, one in allowed.items()}
     adaptive, released, cap = counts.values()
     if adaptive is not None and released is not None and released < adaptive:
         found.add(
@@ -386,15 +386,13 @@ def _check_counts(
     return counts
 
 
-def _check_count(name: str, given: object, low: int, high: int, found: Findings) -> int | None:
+def _check_count(name: str, given: Any, allowed: Count, found: Findings) -> int | None:
     if given is None:
         return None
-    whole = isinstance(given, (int, np.integer)) and not isinstance(given, (bool, np.timedelta64))
-    if not whole or not low <= int(given) <= high:  # type: ignore[call-overload]
-        span = f"from {low} to {high}" if high < _MOST else f"of at least {low}"
-        found.add(f"bad-{name.replace('_', '-')}", f"{name} must be a whole number {span}, got {given!r}")
-        return None
-    return int(given)  # type: ignore[call-overload,no-any-return]
+    problems = allowed(name, given)
+    for problem in problems:
+        found.add(f"bad-{name.replace('_', '-')}", problem)
+    return None if problems else int(given)
 
 
 def _check_source(given: Metadata, found: Findings) -> str | None:

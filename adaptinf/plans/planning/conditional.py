@@ -20,12 +20,12 @@ from adaptinf.inference.group_sequential.crossing import Walk
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
     from adaptinf.plans.decisions import Course
-    from adaptinf.plans.plan import Plan
+    from adaptinf.plans.planned_trial import PlannedTrial
 
 _NODE, _WEIGHT = np.polynomial.hermite_e.hermegauss(41)
 
 
-def conditional_power(plan: Plan, log: AdaptiveLog, difference: float | None) -> float:
+def conditional_power(plan: PlannedTrial, log: AdaptiveLog, difference: float | None) -> float:
     """Probability of rejection if the true difference has this value, by default the estimate."""
     course = _under_way(plan, log, "Plan.conditional_power")
     score, slope = _state(course)
@@ -33,7 +33,7 @@ def conditional_power(plan: Plan, log: AdaptiveLog, difference: float | None) ->
     return _chance(plan, course, effect)
 
 
-def predictive_power(plan: Plan, log: AdaptiveLog) -> float:
+def predictive_power(plan: PlannedTrial, log: AdaptiveLog) -> float:
     """Conditional power averaged over the differences, normal about the estimate."""
     course = _under_way(plan, log, "Plan.predictive_power")
     score, slope = _state(course)
@@ -42,7 +42,7 @@ def predictive_power(plan: Plan, log: AdaptiveLog) -> float:
     return float(np.array(chances) @ _WEIGHT / _WEIGHT.sum())
 
 
-def _under_way(plan: Plan, log: AdaptiveLog, subject: str) -> Course:
+def _under_way(plan: PlannedTrial, log: AdaptiveLog, subject: str) -> Course:
     """The course of a trial that goes on after a look with a test."""
     if plan.law != "z" or plan.joint:
         raise InvalidForLog(subject, claims.NORMAL_ONLY(law=plan.law), [])
@@ -58,7 +58,7 @@ def _state(course: Course) -> tuple[float, float]:
     return float(course.z[-1] * math.sqrt(course.information[-1])), float(course.slope[-1])
 
 
-def _later(plan: Plan, course: Course) -> Iterator[tuple[float, float]]:
+def _later(plan: PlannedTrial, course: Course) -> Iterator[tuple[float, float]]:
     """Information and critical value of each later look."""
     walk, sides = Walk(), plan.sides
     for size, bound in zip(course.information.tolist(), course.bound.tolist(), strict=True):
@@ -75,7 +75,7 @@ def _later(plan: Plan, course: Course) -> Iterator[tuple[float, float]]:
         walk.proceed(size, -bound * root if sides == 2 else -math.inf, bound * root)
 
 
-def _chance(plan: Plan, course: Course, effect: float) -> float:
+def _chance(plan: PlannedTrial, course: Course, effect: float) -> float:
     """Probability of leaving the region at a later look."""
     score, slope = _state(course)
     before = float(course.information[-1])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.run import BERNOULLI
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.plans.plan import Plan
 
 
 def constant_rates(environment: Environment) -> FloatArray | None:
@@ -23,7 +21,7 @@ def constant_rates(environment: Environment) -> FloatArray | None:
 
 
 def with_exact(
-    plan: Plan, rates: FloatArray, row: dict[str, Any], looks: Sequence[dict[str, Any]]
+    plan: PlannedTrial, rates: FloatArray, row: dict[str, Any], looks: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A row, and the rows of its looks, with exact numbers where these are known."""
     theta0, theta1 = rates.tolist()

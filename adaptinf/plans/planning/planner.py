@@ -3,56 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self
 
 from adaptinf.audit.simulation.sample_sizes import SampleSize
 from adaptinf.parameters import COUNT, refuse
-from adaptinf.plans.characteristics import PlanCharacteristics, characteristics
+from adaptinf.plans.plan_characteristics import PlanCharacteristics, characteristics
+from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
-from adaptinf.plans.planning.protocol import Protocol, protocol
+from adaptinf.plans.planning.protocol import Protocol
 from adaptinf.plans.planning.sizes import PowerCurve, power_curve, sample_size
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
-    from adaptinf.plans.plan import Plan
     from adaptinf.simulation.environments import Environment
     from adaptinf.typing import RandomSource
 
 
-class Planning:
-    """Sizes and power of a plan, whose arguments are `given`."""
+class Planning(PlannedTrial):
+    """Sizes and power of a plan."""
 
-    given: Mapping[str, Any]
-
-    def changed(self, **changes: Any) -> Plan:
-        """A plan with other arguments.
-
-        Parameters
-        ----------
-        **changes
-            Arguments of the class and their new values; the others stay as they are.
-
-        Returns
-        -------
-        Plan
-
-        Raises
-        ------
-        ParameterError
-            If the arguments are invalid together.
-
-        Examples
-        --------
-        >>> import adaptinf as ai
-        >>> coin = ai.designs.Uniform()
-        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
-        >>> plan.changed(looks=[150, 300]).horizon
-        300
-        """
-        made: Any = type(self)
-        return cast("Plan", made(**{**self.given, **changes}))
-
-    def amended(self, taken: int, looks: Sequence[Any], **changes: Any) -> Plan:
+    def amended(self, taken: int, looks: Sequence[Any], **changes: Any) -> Self:
         """The plan with other looks in place of those that have not been taken.
 
         Parameters
@@ -91,7 +62,6 @@ class Planning:
         2     200     0.667  0.012  2.532
         3     300     1.000  0.050  1.992
         """
-        plan = cast("Plan", self)
         listed, before = list(looks), list(self.given["looks"])
         problems = COUNT("taken", taken)
         if not problems and (taken >= len(before) or listed[:taken] != before[:taken]):
@@ -100,8 +70,8 @@ class Planning:
                 f"{len(before)}, got {listed!r:.60}"
             )
         refuse("Plan.amended", problems)
-        spent: dict[str, Any] = {"earlier": plan.fractions[:taken].tolist()}
-        if plan.start is None:
+        spent: dict[str, Any] = {"earlier": self.fractions[:taken].tolist()}
+        if self.start is None:
             spent["horizon"] = None
         return self.changed(looks=listed, **{**spent, **changes})
 
@@ -151,7 +121,7 @@ class Planning:
         >>> bool(found.frame.loc[0, "rejected"] < 0.09)
         True
         """
-        return characteristics(cast("Plan", self), environment, replications, rng, n_jobs, on_error)
+        return characteristics(self, environment, replications, rng, n_jobs, on_error)
 
     def sample_size(
         self,
@@ -207,7 +177,7 @@ class Planning:
         >>> plan.sample_size(ai.environments.NormalArms([0.0, 0.5])).horizon
         169
         """
-        return sample_size(cast("Plan", self), environment, power, longest, replications, rng, n_jobs)
+        return sample_size(self, environment, power, longest, replications, rng, n_jobs)
 
     def power_curve(
         self,
@@ -249,7 +219,7 @@ class Planning:
         >>> plan.power_curve(worlds, 128, rng=0).frame[["difference", "law"]].round(3).to_dict("list")
         {'difference': [0.25, 0.5], 'law': [0.422, 0.942]}
         """
-        return power_curve(cast("Plan", self), environments, replications, rng, n_jobs)
+        return power_curve(self, environments, replications, rng, n_jobs)
 
     def protocol(
         self,
@@ -287,7 +257,9 @@ class Planning:
         >>> plan.protocol(ai.environments.BernoulliArms([0.5, 0.5]), 64, rng=7).seed
         7
         """
-        return protocol(cast("Plan", self), environment, replications, rng, n_jobs)
+        found = self.operating_characteristics(environment, replications, rng, n_jobs=n_jobs)
+        seed: Any = rng
+        return Protocol(self, found, int(seed) if isinstance(seed, Integral) else None)
 
     def conditional_power(self, log: AdaptiveLog, difference: float | None = None) -> float:
         """Probability that a trial under way will reject, if the true difference has a given value.
@@ -319,7 +291,7 @@ class Planning:
         >>> plan.conditional_power(log, 0.0) < plan.conditional_power(log, 0.5)
         True
         """
-        return conditional_power(cast("Plan", self), log, difference)
+        return conditional_power(self, log, difference)
 
     def predictive_power(self, log: AdaptiveLog) -> float:
         """Conditional power averaged over the true differences that are plausible given the trial so far.
@@ -349,4 +321,4 @@ class Planning:
         >>> 0.0 < plan.predictive_power(log) < 1.0
         True
         """
-        return predictive_power(cast("Plan", self), log)
+        return predictive_power(self, log)

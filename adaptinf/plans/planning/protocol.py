@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,12 +17,10 @@ import pandas as pd
 from adaptinf.audit.simulation.measures import binomial_limits, markdown, numbered
 from adaptinf.claims.logs import protocols as claims
 from adaptinf.claims.reports.answers import E20_TOPICS, FOR_AUTHORS
-from adaptinf.plans.characteristics import PlanCharacteristics
+from adaptinf.plans.plan_characteristics import PlanCharacteristics
+from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.typing import FloatArray
 from adaptinf.version import __version__
-
-if TYPE_CHECKING:
-    from adaptinf.plans.plan import Plan
 
 # A difference below this is none.
 _SAME = 1e-12
@@ -58,7 +56,7 @@ class Protocol:
     (12, '# Appendix: adaptive design')
     """
 
-    plan: Plan
+    plan: PlannedTrial
     found: PlanCharacteristics
     seed: int | None
 
@@ -247,9 +245,3 @@ class Protocol:
             markdown(self.topics),
         ]
         return "\n\n".join(parts) + "\n"
-
-
-def protocol(plan: Plan, environment: Any, replications: Any, rng: Any, n_jobs: Any) -> Protocol:
-    """The appendix of a plan's protocol."""
-    found = plan.operating_characteristics(environment, replications, rng, n_jobs=n_jobs)
-    return Protocol(plan, found, int(rng) if isinstance(rng, (int, np.integer)) else None)

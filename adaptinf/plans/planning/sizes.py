@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,14 +16,12 @@ from adaptinf.audit.simulation.simulated_power import PlanTable
 from adaptinf.claims.logs import plans as claims
 from adaptinf.inference.group_sequential.boundaries import Boundary
 from adaptinf.parameters import COUNT, OPEN_SHARE, problems_of, refuse
-from adaptinf.plans.characteristics import check_design, difference, scenarios_of, simulated
+from adaptinf.plans.plan_characteristics import check_design, difference, scenarios_of, simulated
+from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import child, seed_sequence
 from adaptinf.simulation.run import BERNOULLI, NORMAL, UNIFORM
 from adaptinf.typing import FloatArray, RandomSource
-
-if TYPE_CHECKING:
-    from adaptinf.plans.plan import Plan
 
 # Rounds of the short run that shows whether propensities are constant.
 _TRIED = 64
@@ -62,7 +60,7 @@ class PowerCurve(PlanTable):
 
 
 def power_curve(
-    plan: Plan, environments: Any, replications: Any, rng: RandomSource | None, n_jobs: Any
+    plan: PlannedTrial, environments: Any, replications: Any, rng: RandomSource | None, n_jobs: Any
 ) -> PowerCurve:
     """Simulated power in each environment."""
     scenarios, problems = scenarios_of(plan, environments, replications, rng, n_jobs)
@@ -85,14 +83,14 @@ def power_curve(
     return PowerCurve(frame, plan.alpha, repr(plan.design), replications)
 
 
-def best_difference(plan: Plan, environment: Environment) -> float:
+def best_difference(plan: PlannedTrial, environment: Environment) -> float:
     """The true difference of the treatment, or the largest of several."""
     means = environment.arm_means()[list(plan.positions)]
     return float(means[:-1].max() - means[-1])
 
 
 def _power(
-    plan: Plan, environment: Environment, replications: int, seed: np.random.SeedSequence, n_jobs: int
+    plan: PlannedTrial, environment: Environment, replications: int, seed: np.random.SeedSequence, n_jobs: int
 ) -> dict[str, float]:
     """Power with its errors, and mean size."""
     truth = difference(plan, environment)
@@ -130,7 +128,7 @@ class FixedLaw:
         return horizon * self.boundary.expected_information(drift)
 
 
-def fixed_law(plan: Plan, environment: Environment) -> FixedLaw | None:
+def fixed_law(plan: PlannedTrial, environment: Environment) -> FixedLaw | None:
     """The law of the looks of a plan; None if something adapts or the moments of rewards are not constant."""
     shares, variance = _constant_shares(plan, environment), _variances(environment)
     inner = plan.sides == 2 and bool(np.isfinite(plan.rule.futility).any())
@@ -153,7 +151,7 @@ def fixed_law(plan: Plan, environment: Environment) -> FixedLaw | None:
     return FixedLaw(boundary, unit, math.copysign(1.0, gap))
 
 
-def _constant_shares(plan: Plan, environment: Environment) -> FloatArray | None:
+def _constant_shares(plan: PlannedTrial, environment: Environment) -> FloatArray | None:
     """Probabilities of the arms, (K,); None if they change or are unknown."""
     if plan.design.traits.adapts is not False or environment.renewed:
         return None
@@ -181,7 +179,7 @@ def _variances(environment: Environment) -> FloatArray | None:
 
 
 def sample_size(
-    plan: Plan,
+    plan: PlannedTrial,
     environment: Any,
     power: Any,
     longest: Any,
@@ -208,7 +206,7 @@ def sample_size(
     return search.result(float(power), int(longest))
 
 
-def _reachable(plan: Plan, environment: Environment) -> list[str]:
+def _reachable(plan: PlannedTrial, environment: Environment) -> list[str]:
     """Why no horizon has more power than the level."""
     means = environment.arm_means()[list(plan.positions)]
     gaps = means[:-1] - means[-1] - plan.margin
@@ -222,14 +220,14 @@ def _reachable(plan: Plan, environment: Environment) -> list[str]:
     ]
 
 
-def at_horizon(plan: Plan, horizon: int) -> Plan:
+def at_horizon(plan: PlannedTrial, horizon: int) -> PlannedTrial:
     """The plan with another horizon, and looks at the same fractions of it."""
     looks = np.maximum(np.rint(plan.looks * (horizon / plan.horizon)).astype(int), 1)
     looks[-1] = horizon
     return plan.changed(horizon=horizon, looks=np.unique(looks).tolist())
 
 
-def _by_law(plan: Plan, law: FixedLaw, power: float, longest: int) -> SampleSize:
+def _by_law(plan: PlannedTrial, law: FixedLaw, power: float, longest: int) -> SampleSize:
     horizon = math.ceil(law.horizon(power) - 1e-9)
     notes = [claims.SIZE_BY_LAW()]
     found: int | None = max(horizon, len(plan.looks))
@@ -248,7 +246,7 @@ class _Search:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PlannedTrial,
         environment: Environment,
         replications: int,
         root: np.random.SeedSequence,

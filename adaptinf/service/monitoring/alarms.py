@@ -18,10 +18,10 @@ from adaptinf.service.settings import Alarms
 from adaptinf.service.writer import Writer
 from adaptinf.sessions.session_memory import logged
 from adaptinf.trial.access import events_of, snapshots_stuck
-from adaptinf.trial.alarm_rows import alarm_row
 from adaptinf.trial.journal_rows import Rows
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.served_rows import alarm_row
 
 OVERDUE, DISK, SNAPSHOT, IMBALANCE, CHECKS = "overdue", "disk", "snapshot", "imbalance", "checks"
 NAMES = (OVERDUE, DISK, SNAPSHOT, IMBALANCE, CHECKS)

@@ -12,11 +12,11 @@ from adaptinf.service.problems import closed_code, refused
 from adaptinf.service.requested import Act
 from adaptinf.trial import Trial
 from adaptinf.trial.access import events_of
-from adaptinf.trial.alarm_rows import standing_alarms
 from adaptinf.trial.journal_rows import Entry, Rows
 from adaptinf.trial.operator_actions import ALARM, SENT
 from adaptinf.trial.planned_looks import ARMS, NUMBERS, Ahead, Due
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.served_rows import standing_alarms
 
 MONITOR, STATISTICIAN = "monitor", "statistician"
 OTHER = "other"

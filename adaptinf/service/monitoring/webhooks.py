@@ -23,10 +23,10 @@ from adaptinf.service.monitoring.alarms import BY_ARM
 from adaptinf.service.settings import Webhook
 from adaptinf.service.writer import Writer
 from adaptinf.trial.access import first_digest, rows_of
-from adaptinf.trial.alarm_rows import sent_row, told_until
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import ALARM
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.served_rows import sent_row, told_until
 
 SECONDS, POLL, LONGEST = 5.0, 2.0, 3_600.0
 """Time for one attempt, between looks at the journal, and at most between attempts."""

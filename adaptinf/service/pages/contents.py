@@ -17,8 +17,8 @@ from adaptinf.inference.sequences import ConfidenceSequence, SequenceResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.stated_plans import GOES_ON, plan_of
 from adaptinf.markup import table
-from adaptinf.reports.answer import lead, warnings
 from adaptinf.reports.collection_facts import uncovered_promise
+from adaptinf.reports.first_screen import lead, warnings
 from adaptinf.reports.log_sections import assumptions, diagnosed, diagnosis_of, numbers
 from adaptinf.reports.report_page import Section, defined, paragraph, summary_parts
 from adaptinf.reports.report_texts import cautions_of, made_by

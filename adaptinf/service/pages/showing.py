@@ -10,7 +10,7 @@ from typing import Any
 from adaptinf.claims.reports import trial_pages as claims
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.reports.report_page import Section
-from adaptinf.service.pages import answers, contents, files, pictures
+from adaptinf.service.pages import answers, contents, downloads, page_pictures
 from adaptinf.service.pages.page_text import inserted, marked, rendered
 from adaptinf.service.pages.reading import (
     Asker,
@@ -194,41 +194,43 @@ class Showing:
 
     async def _draw_enrolment(self, theme: str, asker: Asker) -> bytes | None:
         facts, times = await self._timed(asker)
-        draw = partial(pictures.enrolment, tuple(times), facts.status["horizon"], facts.looks)
+        draw = partial(page_pictures.enrolment, tuple(times), facts.status["horizon"], facts.looks)
         return await self._drawn("enrolment", theme, facts.status["head"], draw) if times else None
 
     async def _draw_allocation(self, theme: str, asker: Asker) -> bytes | None:
         stand = await self._stand(asker)
         if stand.log is None:
             return None
-        return await self._drawn("allocation", theme, stand.head, partial(pictures.allocation, stand.log))
+        return await self._drawn(
+            "allocation", theme, stand.head, partial(page_pictures.allocation, stand.log)
+        )
 
     async def _draw_sequence(self, theme: str, asker: Asker) -> bytes | None:
         stand = await self._stand(asker)
         found = await self._reading.computed("sequence", stand.head, partial(contents.sequence_of, stand))
         if isinstance(found, str):
             return None
-        return await self._drawn("sequence", theme, stand.head, partial(pictures.sequence, found))
+        return await self._drawn("sequence", theme, stand.head, partial(page_pictures.sequence, found))
 
     async def _drawn(self, name: str, theme: str, head: str, draw: Any) -> bytes:
         return await self._reading.computed(
-            f"picture of {name}, {theme}", head, partial(pictures.in_theme, theme, draw)
+            f"picture of {name}, {theme}", head, partial(page_pictures.in_theme, theme, draw)
         )
 
     async def file(self, name: str, _: Request, guest: Guest, asker: Asker) -> Response | Problem:
         """A file for download."""
-        media = files.MEDIA[PurePath(name).suffix]
+        media = downloads.MEDIA[PurePath(name).suffix]
         try:
             if name == "head.json":
                 now = datetime.now(UTC).isoformat(timespec="seconds")
-                return answers.attached(files.head_of(await self._facts(asker), now), name, media)
+                return answers.attached(downloads.head_of(await self._facts(asker), now), name, media)
             if name == "declaration.json":
                 stated = _known(await self._reading.ask(declared, asker))
-                return answers.attached(files.as_json(stated), name, media)
+                return answers.attached(downloads.as_json(stated), name, media)
             stand = await self._stand(asker)
             if stand.log is None:
                 return Problem("not-found")
-            write = partial(files.of_log, name, stand.log)
+            write = partial(downloads.of_log, name, stand.log)
             return answers.attached(await self._reading.computed(name, stand.head, write), name, media)
         except _Refused as refused:
             return refused.problem

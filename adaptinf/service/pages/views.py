@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from adaptinf.service.roles import BY_NAME
-from adaptinf.trial.access import ROLES
+from adaptinf.trial.served_rows import ROLES
 
 ROOT = "/page"
 SIGN_IN, SIGN_OUT, STYLE, ICON = (

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from adaptinf.trial.access import Token, digest_of
+from adaptinf.trial.served_rows import Token, digest_of
 
 LASTS, IDLE = 8 * 3600.0, 3600.0
 """Seconds until a visit ends: after signing in, and after the last request."""

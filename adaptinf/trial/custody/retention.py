@@ -6,21 +6,15 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import refuse
+from adaptinf.parameters import Count, refuse
 from adaptinf.sessions.session_memory import erased_steps, unit_of
-from adaptinf.texts import shown
 from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import FINISHED, RETENTION, Acts, act_problems
 
-if TYPE_CHECKING:
-    from adaptinf.trial.replay import Replay
-
-_MOST = 36_500
+_PERIOD = Count(0, 36_500)
 REMAINS = (
     "Arms, propensities, outcomes and the times of all rows remain. Together with other records, such as a "
     "calendar of visits, they can still identify a participant. Backups, exports and logs made before are "
@@ -83,25 +77,24 @@ def retention_of(acts: Acts) -> Retention:
 
 def declared(acts: Acts, days: Any, reason: Any, by: Any) -> Entry:
     """The entry that declares a period."""
-    whole = isinstance(days, (int, np.integer)) and not isinstance(days, bool) and 0 <= days <= _MOST
-    problems = [] if whole else [f"days must be a whole number from 0 to {_MOST:,}, got {shown(days)}"]
-    refuse("set_retention", [*problems, *act_problems(reason, by), *([acts.closed] if acts.closed else [])])
+    problems = [*_PERIOD("days", days), *act_problems(reason, by)]
+    refuse("set_retention", [*problems, *([acts.closed] if acts.closed else [])])
     return {"kind": RETENTION, "days": int(days), "reason": reason, "by": by}
 
 
-def expired(replay: Replay, by: Any) -> Iterator[tuple[int, Entry | None]]:
+def expired(acts: Acts, by: Any) -> Iterator[tuple[int, Entry | None]]:
     """Erase every participant whose period has ended."""
     refuse("expire", act_problems("the end of the period", by))
-    kept = retention_of(replay)
+    kept = retention_of(acts)
     if kept.days is None:
         raise ParameterError("expire", ["no period was declared: use set_retention"])
-    if replay.state != FINISHED or kept.due is None:
+    if acts.state != FINISHED or kept.due is None:
         raise ParameterError("expire", ["the trial is not finished, and its period begins at its end"])
     if datetime.now(UTC) < datetime.fromisoformat(kept.due):
         raise ParameterError("expire", [f"the names are to be kept until {kept.due}"])
     reason = f"kept for {kept.days:,} days after the end, as declared"
-    erased = erased_steps(replay.session)
-    for step in range(replay.session.rounds):
+    erased = erased_steps(acts.session)
+    for step in range(acts.session.rounds):
         if step not in erased:
             key = f"expire {secrets.token_hex(16)}"
-            yield replay.erase(unit_of(replay.session, step + 1), key, reason, by)
+            yield acts.erase(unit_of(acts.session, step + 1), key, reason, by)

@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 from adaptinf.claims import sequences as claims
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.order import ORDER
+from adaptinf.inference.arms.arm_order import ORDER
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.mixtures import (
     BetaBinomialSide,

@@ -88,6 +88,16 @@ def test_counts_that_a_float_cannot_hold(value: int) -> None:
     assert COUNT("horizon", 2**53) == []
 
 
+@pytest.mark.parametrize("value", [-1, 1_001, 2.0, True, np.timedelta64(3), 2**60])
+def test_counts_with_an_upper_limit(value: Any) -> None:
+    allowed = Count(0, 1_000)
+    assert allowed("days", value) == [f"days must be a whole number from 0 to 1,000, got {value!r:.60}"]
+    assert allowed("days", 0) == allowed("days", np.int64(1_000)) == []
+    assert COUNT("days", np.timedelta64(3)) == [
+        "days must be a whole number of at least 1, got np.timedelta64(3)"
+    ]
+
+
 @pytest.mark.parametrize("rng", [None, 0, 2**200, np.int64(3), np.random.default_rng(0)])
 def test_sources_of_randomness(rng: Any) -> None:
     assert SEED("rng", rng) == []

@@ -16,9 +16,9 @@ from scipy import stats
 import adaptinf as ai
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.group_sequential.spending import SPENDING
-from adaptinf.plans.dropping import run
 from adaptinf.plans.planning.dates import complete, days_of
-from adaptinf.plans.planning.timing import Calendar, calendar_for, ends_of, opened, trial_of
+from adaptinf.plans.planning.timing import Calendar
+from adaptinf.plans.simulated_trials import calendar_for, ends_of, opened, run, trial_of
 from adaptinf.sessions.enrolment import Arrivals
 from adaptinf.trial import Trial, requests
 

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.plans.dropping import run
-from adaptinf.plans.planning.timing import Calendar, calendar_of, opened
+from adaptinf.plans.planning.timing import Calendar, calendar_of
+from adaptinf.plans.simulated_trials import opened, run
 from adaptinf.sessions.enrolment import Arrivals, enrol
 
 ARMS = ("control", "low", "high")

@@ -104,7 +104,7 @@ def test_the_search_ends_near_the_law() -> None:
 def test_a_size_that_is_not_reached() -> None:
     world = ai.environments.NormalArms([0.0, 0.05])
     found = plan_of().sample_size(world, longest=500)
-    assert found.horizon is None
+    assert (found.horizon, found.horizon_error) == (None, 0.0)
     assert says(found.notes, claims.SIZE_NOT_REACHED, longest=500)
     found = plan_of(BIASED).sample_size(world, longest=300, replications=64, rng=0)
     assert found.horizon is None

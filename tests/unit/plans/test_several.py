@@ -15,9 +15,9 @@ from adaptinf.claims.logs import plans as claims
 from adaptinf.errors import ParameterError
 from adaptinf.inference.group_sequential.crossing import crossing
 from adaptinf.inference.group_sequential.joint_crossing import JointWalk, factor, limits
-from adaptinf.plans.dropping import run
 from adaptinf.plans.several import SeveralCourse, left
 from adaptinf.plans.several_results import RepeatedReference
+from adaptinf.plans.simulated_trials import run
 
 THOMPSON = ai.designs.Thompson(prior="normal", floor=0.25)
 EQUAL = np.array([[1.0, 0.5], [0.5, 1.0]])

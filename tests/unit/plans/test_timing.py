@@ -10,7 +10,8 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.errors import ParameterError
-from adaptinf.plans.planning.timing import Calendar, Timing, calendar_of, trial_of
+from adaptinf.plans.planning.timing import Calendar, Timing, calendar_of
+from adaptinf.plans.simulated_trials import trial_of
 
 THOMPSON = ai.designs.Thompson(floor=0.2)
 ARMS = ai.environments.BernoulliArms([0.3, 0.6])

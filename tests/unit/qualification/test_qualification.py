@@ -21,12 +21,12 @@ import adaptinf
 from adaptinf.cli.entry import main
 from adaptinf.errors import FileError, MissingDependencyError
 from adaptinf.qualification import Qualification, earlier, extras, qualified, qualify
-from adaptinf.qualification.drawn_noise import noise_tests
 from adaptinf.qualification.earlier import digest_of, read_report
 from adaptinf.qualification.first_arms import _ARMS, _DESIGNS, design_tests
 from adaptinf.qualification.installed import packages
 from adaptinf.qualification.known_numbers import number_tests
 from adaptinf.qualification.live_trials import trial_tests
+from adaptinf.qualification.noise_draws import noise_tests
 from adaptinf.qualification.qualification_page import html_of, text_of
 from adaptinf.qualification.rows import FAIL, PASS, UNTESTED, Known, Row
 
@@ -81,10 +81,10 @@ def test_what_a_test_raises_is_its_answer() -> None:
 
 
 def test_noise_of_another_scale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from adaptinf.qualification import drawn_noise
+    from adaptinf.qualification import noise_draws
 
-    draw, weight = drawn_noise._LAWS["discrete_laplace"]
-    monkeypatch.setitem(drawn_noise._LAWS, "discrete_laplace", (lambda scale, size: draw(2.0, size), weight))
+    draw, weight = noise_draws._LAWS["discrete_laplace"]
+    monkeypatch.setitem(noise_draws._LAWS, "discrete_laplace", (lambda scale, size: draw(2.0, size), weight))
     found = {test.name: test.row() for test in noise_tests()}
     assert found["discrete_laplace, scale 3"].verdict == FAIL
     assert found["discrete_gaussian, scale 3"].verdict == PASS

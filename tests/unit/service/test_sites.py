@@ -14,7 +14,7 @@ import adaptinf as ai
 from adaptinf.service.problems import PROBLEMS
 from adaptinf.service.roles import CALLS, ROLES
 from adaptinf.trial import kit_codes
-from adaptinf.trial.access import SITED
+from adaptinf.trial.served_rows import SITED
 
 SITES = ["Basel", "Bern"]
 SECRET = ("drug", "sham")

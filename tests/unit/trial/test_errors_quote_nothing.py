@@ -19,7 +19,7 @@ from adaptinf.cli import main
 from adaptinf.designs import Thompson
 from adaptinf.errors import AdaptinfError, FileError, JournalError, ParameterError
 from adaptinf.trial import Trial, requests
-from adaptinf.trial.databases.statements import Prepared
+from adaptinf.trial.databases.sql_statements import Prepared
 from adaptinf.trial.journal import Journal
 
 OUTCOMES = [0.3141, 0.2718]

@@ -16,7 +16,8 @@ from test_groups_of_requests import made
 
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.trial import Trial, requests
-from adaptinf.trial.access import answer_each, digest_of, rehearse
+from adaptinf.trial.access import answer_each, rehearse
+from adaptinf.trial.served_rows import digest_of
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from adaptinf.designs import Design, Mixture, PrivateUCB, Thompson
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
 from adaptinf.trial import Trial, requests
 from adaptinf.trial import trial_noise as nodes
-from adaptinf.trial.databases.statements import Prepared
+from adaptinf.trial.databases.sql_statements import Prepared
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import Sealing, Snapshots

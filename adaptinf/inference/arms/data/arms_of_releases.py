@@ -9,8 +9,8 @@ import numpy as np
 from adaptinf.claims import said
 from adaptinf.claims.privacy import releases
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.arm_order import ORDER
 from adaptinf.inference.arms.data.data_facts import ReleasedPairFacts
-from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Difference, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod, always
 from adaptinf.inference.inputs.published import answered_by

@@ -14,7 +14,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 # What the columns leave of a time or of rewards below this share is rounding.
 _ROUNDING = 1e-12
-# Squared lengths of scaled columns in a direction from which sums of products determine slopes well.
+# Below this, sums of products keep too few digits, so least squares use the rows themselves.
 _DETERMINED = 1e-6
 _BLOCK = 1 << 15
 """Number of rounds whose columns are placed side by side at a time."""

@@ -22,7 +22,7 @@ from adaptinf.claims.regression import weighted_regression as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.regression.design import Adjustment, CoefficientFit, RegressionData, check_freedom
-from adaptinf.inference.regression.facts.weighted_facts import WeightedFacts
+from adaptinf.inference.regression.facts.weighted_regression_facts import WeightedFacts
 from adaptinf.inference.regression.least_squares import least_squares
 from adaptinf.inference.regression.regression_results import CoefficientTests
 from adaptinf.inference.regression.weighted.shared_weights import fit_shared

@@ -28,7 +28,7 @@ from adaptinf.claims.regression import weighted_regression as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.regression.design import CoefficientFit, RegressionData
-from adaptinf.inference.regression.facts.weighted_facts import WeightedFacts
+from adaptinf.inference.regression.facts.weighted_regression_facts import WeightedFacts
 from adaptinf.inference.regression.least_squares import FULL_LEVERAGE, least_squares
 from adaptinf.inference.regression.regression_results import CoefficientTests
 from adaptinf.inference.regression.score_projection import weighted_projection

@@ -24,8 +24,8 @@ from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import arm_verdicts, default_estimator
+from adaptinf.inference.arms.facts.sample_facts import length_ratio
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.arms.sample_facts import length_ratio
 from adaptinf.inference.contrasts import Contrasts
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.effects.cate import CATE

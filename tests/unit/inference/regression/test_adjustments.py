@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from claims_said import says
 
@@ -255,6 +256,20 @@ def test_the_ellipsoid_of_one_arm_is_the_closed_form() -> None:
     limits = EllipsoidReference(found, np.eye(1)).interval(math.log(0.05))[0]
     assert limits[1] - limits[0] == pytest.approx(2.0 * radius / math.sqrt(10.0), rel=1e-12)
     assert EllipsoidReference(found, np.eye(1)).log_pvalues(1.8)[0] == 0.0
+
+
+def test_the_anytime_t_needs_more_rounds_than_columns() -> None:
+    columns = {
+        "a": [0, 1, 0, 1],
+        "y": [0.1, 0.5, 0.3, 0.2],
+        "x": [1.0, 2.0, 4.0, 3.0],
+        "z": [0.3, 0.1, 0.2, 0.9],
+    }
+    frame = pd.DataFrame(columns | {"p0": 0.5, "p1": 0.5})
+    log = AdaptiveLog(frame, action="a", reward="y", context=["x", "z"], propensities="p{arm}")
+    told = "anytime: 4 rounds and 4 columns leave no residual degrees of freedom: use fewer columns"
+    with pytest.raises(ParameterError, match=told):
+        AdaptiveOLS.from_formula("reward ~ C(action) + x + z", log).fit("anytime")
 
 
 def test_many_degrees_of_freedom_make_the_anytime_t_the_normal_mixture() -> None:

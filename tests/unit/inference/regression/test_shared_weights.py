@@ -15,7 +15,7 @@ from adaptinf.claims import first, propensities, stationarity
 from adaptinf.claims.regression import regressions, weighted_regression
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
-from adaptinf.inference.regression.facts.weighted_facts import WeightedFacts
+from adaptinf.inference.regression.facts.weighted_regression_facts import WeightedFacts
 from adaptinf.inference.regression.weighted.own_weights import WEIGHTED
 from adaptinf.inference.regression.weighted.running import running_regression
 from adaptinf.inference.regression.weighted.shared_weights import arm_columns, shared_regression
@@ -440,7 +440,7 @@ def test_small_propensities_leave_weighted_regression_the_default_and_name_the_r
     assert says(result.notes, regressions.CHOSEN, name="weighted", reason=reason)
     assert result.cautions == ()  # every arm is worth enough rewards
     assert result.bse["C(action)[T.visit]"] < 0.12
-    monkeypatch.setattr("adaptinf.inference.regression.facts.weighted_facts.FEW_EFFECTIVE", 1e6)
+    monkeypatch.setattr("adaptinf.inference.regression.facts.weighted_regression_facts.FEW_EFFECTIVE", 1e6)
     assert says(model.fit("weighted").cautions, weighted_regression.BELOW_FLOOR, floor=0.05)
 
 

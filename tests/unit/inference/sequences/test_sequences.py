@@ -21,7 +21,7 @@ from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
 from adaptinf.claims.tables import WITHOUT_STD_ERROR
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.order import ORDER
+from adaptinf.inference.arms.arm_order import ORDER
 from adaptinf.inference.recommend.rows import sequence_rows
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.sequence_results import SequenceResults, spread_rounds

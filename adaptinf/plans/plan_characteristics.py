@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,13 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.parameters import COUNT, JOBS, SEED, OneOf, problems_of, refuse
 from adaptinf.plans import several_characteristics as several
-from adaptinf.plans.dropping import check_dropping, drops
+from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.planning.exact_rates import constant_rates, with_exact
-from adaptinf.plans.planning.timing import (
+from adaptinf.plans.simulated_trials import (
     MANY,
     calendar_numbers,
+    check_dropping,
+    drops,
     ends_of,
     late_environment_problems,
     late_problems,
@@ -32,9 +34,6 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, child, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
 from adaptinf.workers import spread
-
-if TYPE_CHECKING:
-    from adaptinf.plans.plan import Plan
 
 _QUANTILES = (0.1, 0.5, 0.9)
 _NUMBERS = (
@@ -116,7 +115,7 @@ class PlanCharacteristics(PlanTable):
 
 
 def characteristics(
-    plan: Plan,
+    plan: PlannedTrial,
     environment: Any,
     replications: Any,
     rng: RandomSource | None,
@@ -149,7 +148,7 @@ def characteristics(
 
 
 def scenarios_of(
-    plan: Plan, environment: Any, replications: Any, rng: Any, n_jobs: Any
+    plan: PlannedTrial, environment: Any, replications: Any, rng: Any, n_jobs: Any
 ) -> tuple[dict[str, Environment], list[str]]:
     """Environments by name, and problems with them and with the options of a simulation."""
     scenarios, problems = named_scenarios(environment)
@@ -168,7 +167,7 @@ def scenarios_of(
     return scenarios, problems
 
 
-def check_design(plan: Plan, environment: Environment, count: bool = False) -> None:
+def check_design(plan: PlannedTrial, environment: Environment, count: bool = False) -> None:
     """Refuse a design whose scores are constant, or that cannot drop an arm if the plan may ask for it.
 
     A design that fails is not checked if errors are counted.
@@ -188,7 +187,7 @@ def check_design(plan: Plan, environment: Environment, count: bool = False) -> N
         raise InvalidForLog("Plan.operating_characteristics", reason, [])
 
 
-def difference(plan: Plan, environment: Environment) -> Any:
+def difference(plan: PlannedTrial, environment: Environment) -> Any:
     """The true difference of the treatment; of several, all of them, or NaN if only ranks are compared."""
     found = several.differences(plan, environment)
     if plan.joint:
@@ -197,7 +196,7 @@ def difference(plan: Plan, environment: Environment) -> Any:
 
 
 def simulated(
-    plan: Plan,
+    plan: PlannedTrial,
     environment: Environment,
     truth: Any,
     replications: int,
@@ -228,7 +227,7 @@ def simulated(
 
 
 def _block(
-    plan: Plan,
+    plan: PlannedTrial,
     environment: Environment,
     truth: Any,
     seed: np.random.SeedSequence,
@@ -253,7 +252,7 @@ def _block(
 
 
 def _trial(
-    plan: Plan,
+    plan: PlannedTrial,
     environment: Environment,
     truth: Any,
     rng: np.random.Generator,
@@ -289,7 +288,7 @@ def _trial(
     return np.array([*told, estimate, tail, naive, held, *times, *rounds])
 
 
-def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str, Any]:
+def _row(plan: PlannedTrial, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str, Any]:
     """Characteristics in one environment."""
     size, rejected = numbers["size"], float(numbers["rejected"].mean())
     row = {
@@ -332,7 +331,7 @@ def _row(plan: Plan, numbers: Mapping[str, FloatArray], truth: Any) -> dict[str,
     }
 
 
-def _look_rows(plan: Plan, numbers: Mapping[str, FloatArray]) -> Iterator[dict[str, Any]]:
+def _look_rows(plan: PlannedTrial, numbers: Mapping[str, FloatArray]) -> Iterator[dict[str, Any]]:
     """Results of each look."""
     so_far = 0.0
     unit = "rounds" if plan.start is None else "day"

@@ -11,10 +11,10 @@ from adaptinf.claims import Finding, first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
-from adaptinf.inference.arms.arm_facts import ArmFacts
 from adaptinf.inference.arms.data import arms_by_unit, arms_of_sums, weight_propensities
 from adaptinf.inference.arms.data.covariate_adjustment import moved_covariates
 from adaptinf.inference.arms.data.data_facts import AvailabilityFacts, was_filled
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.scores.joint_levels import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY

@@ -10,7 +10,7 @@ from adaptinf.claims import propensities, said
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.arm_facts import ArmFacts
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.validity.assignment import MOVED

@@ -15,10 +15,10 @@ from adaptinf.audit.simulation.simulated_power import PlanTable
 from adaptinf.claims.logs import plans as claims
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.parameters import OPEN_SHARE, Is, check, refuse
-from adaptinf.plans.characteristics import check_design, difference, scenarios_of
 from adaptinf.plans.decisions import follow
 from adaptinf.plans.plan import Plan
-from adaptinf.plans.planning.timing import MANY, ends_of, trial_of
+from adaptinf.plans.plan_characteristics import check_design, difference, scenarios_of
+from adaptinf.plans.simulated_trials import MANY, ends_of, trial_of
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, child, seed_sequence
 from adaptinf.texts import visible_lines
