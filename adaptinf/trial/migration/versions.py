@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 
 import numba
 import numpy as np
@@ -22,7 +21,10 @@ differently. If there are any, all rows before this one stand as written. The fi
 
 def installed() -> dict[str, str]:
     """The versions of what decides here; `code` is a hash of adaptinf's files."""
-    noise = {"opendp": version("opendp")} if find_spec("opendp") else {}
+    try:
+        noise = {"opendp": version("opendp")}
+    except PackageNotFoundError:
+        noise = {}
     return {
         "adaptinf": __version__,
         "code": package_hash(),
