@@ -150,7 +150,7 @@ class Journal:
                 key.declare(entry)
             return entry
         except InvalidTag:
-            told = "was not sealed with the trial's key, at this place"
+            told = "was not sealed with the trial's key for this position"
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             told = "has the wrong layout"
         raise JournalError(str(self.path), f"row {number} {told}")

@@ -486,7 +486,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
                 raise JournalError(str(journal.path), MISSING.format(head))
             return self._stands(replay)
 
-        check("verify", head=(head, OrNone(Is(str, "the text of a head"))))
+        check("verify", head=(head, OrNone(Is(str, "the head of a journal as text"))))
         return self._requests.read_again(checked, heads)
 
     def backup(self, path: str | os.PathLike[str]) -> None:

@@ -352,7 +352,7 @@ class PlannedLooks(Acts):
                 )
             reason = ending["reason"]
         if kind == "resume" and ending is not None and by is None:
-            problem = f"by is required: {ending['reason']}, and someone has to answer for continuing"
+            problem = f"by is required: {ending['reason']}, and someone must answer for continuing"
             refuse("resume", [problem])
         return super().turn(kind, reason, by)
 

@@ -256,9 +256,8 @@ class Requests:
         if self._replay.stopped:
             return self._replay
         if self._replay.unread or self._replay.session.blind:
-            problem = (
-                f"the secret of decision {min(self._replay.unread, default=0)} has disappeared without a row"
-            )
+            lost = min(self._replay.unread, default=0)
+            problem = f"the secret of decision {lost} is gone, although no row records an erasure"
             raise JournalError(path, problem)
         if heads is not None:
             self._check_secrets(path, self._replay)

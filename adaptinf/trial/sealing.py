@@ -160,7 +160,7 @@ class Sealing:
             return stored
         with suppress(InvalidTag, ValueError, TypeError):
             return key.opened(bytes(stored), f"secret {number}")
-        problem = f"the secret of number {number} was not sealed with the trial's key, at this place"
+        problem = f"the secret of number {number} was not sealed with the trial's key for this position"
         raise JournalError(str(self._journal.path), problem)
 
     def _look_ahead(self, number: int) -> None:
@@ -209,7 +209,7 @@ class Sealing:
         problems = [f"the secret of decision {odd[0]} is missing or belongs to no decision"] if odd else []
         problems += [f"decision {whole[0]} was erased, but its secret still exists"] if whole else []
         return problems + (
-            [f"the secret of decision {lost[0]} has disappeared without a row"] if lost else []
+            [f"the secret of decision {lost[0]} is gone, although no row records an erasure"] if lost else []
         )
 
     def destroy(self, number: int) -> None:

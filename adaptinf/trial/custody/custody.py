@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from adaptinf.trial.replay import Replay
     from adaptinf.trial.requests import Requests
 
-_HEAD = OrNone(Is(str, "the text of a head"))
+_HEAD = OrNone(Is(str, "the head of a journal as text"))
 
 
 class Custody:

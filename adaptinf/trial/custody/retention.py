@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST = 36_500
 REMAINS = (
     "Arms, propensities, outcomes and the times of all rows remain. Together with other records, such as a "
-    "calendar of visits, they can still identify a participant. Backups, exports and logs made before are "
+    "calendar of visits, they can still identify a participant. Backups, exports and logs made earlier are "
     "not changed."
 )
 
@@ -94,11 +94,13 @@ def expired(replay: Replay, by: Any) -> Iterator[tuple[int, Entry | None]]:
     refuse("expire", act_problems("the end of the period", by))
     kept = retention_of(replay)
     if kept.days is None:
-        raise ParameterError("expire", ["no period was declared: use set_retention"])
+        raise ParameterError("expire", ["no retention period was declared: declare one with set_retention"])
     if replay.state != FINISHED or kept.due is None:
-        raise ParameterError("expire", ["the trial is not finished, and its period begins at its end"])
+        raise ParameterError(
+            "expire", ["the trial is not finished, and its retention period begins at its end"]
+        )
     if datetime.now(UTC) < datetime.fromisoformat(kept.due):
-        raise ParameterError("expire", [f"the names are to be kept until {kept.due}"])
+        raise ParameterError("expire", [f"the names must be kept until {kept.due}"])
     reason = f"kept for {kept.days:,} days after the end, as declared"
     erased = erased_steps(replay.session)
     for step in range(replay.session.rounds):

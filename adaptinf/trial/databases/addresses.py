@@ -48,11 +48,13 @@ def address_of(subject: str, value: Any) -> Address:
         return as_path(subject, "path", value)
     kind, _, rest = value.partition("://")
     if kind not in _SERVERS:
-        raise ParameterError(subject, [f"a trial is kept in {_FORM}; got {kind!r:.30}://"])
+        raise ParameterError(subject, [f"a trial must be stored in {_FORM}; got {kind!r:.30}://"])
     made = _server(f"postgresql+psycopg://{rest}")
     if made is None:
         problem = f"the address cannot be read: it must be {_FORM[_FORM.index('postgresql') :]}"
-        raise ParameterError(subject, [f"{problem}; a password's @ / : ? # % are written %40 %2F and so on"])
+        raise ParameterError(
+            subject, [f"{problem}; in a password, write @ as %40, / as %2F, and : ? # % likewise"]
+        )
     return made
 
 

@@ -50,22 +50,22 @@ _REASONS = {
     "08": _LOST,
     "57P": _LOST,
     "53100": "the disk is full",
-    "53300": f"its server has no connection left: {AGAIN}",
+    "53300": f"its server has reached its limit of connections: {AGAIN}",
     "55P03": f"another process has been using it for {PATIENCE:g} s",
-    "25006": "it is write-protected, as a standby is",
+    "25006": "it is read-only, as a standby server is",
     "42501": "its user lacks a privilege (SQLSTATE 42501)",
-    "3F000": "its search_path names no schema that exists",
+    "3F000": "none of the schemas in its search_path exists",
 }
 _REFUSALS = {
     "Connection refused": "its server does not answer",
     "timeout expired": "its server does not answer",
-    "resolve host": "no server has that name",
+    "resolve host": "there is no server with that name",
     "No such file": "its server does not answer",
-    "password authentication failed": "its server refuses the user or the password",
-    "no password supplied": "its server asks for a password",
-    "no pg_hba.conf entry": "its server refuses the user, the database or this machine",
-    'role "': "its server refuses the user",
-    "does not exist": "there is no such database: create it on the server, then use Trial.create",
+    "password authentication failed": "its server rejected the user name or the password",
+    "no password supplied": "its server requires a password",
+    "no pg_hba.conf entry": "its server rejected the user, the database or this computer",
+    'role "': "its server rejected the user",
+    "does not exist": "the database does not exist: create it on the server, and then use Trial.create",
     "starting up": f"its server is starting: {AGAIN}",
     "shutting down": f"its server is stopping: {AGAIN}",
 }
@@ -81,8 +81,8 @@ class PostgresServer(Store):
     ahead = 128
     remains = (
         "the secret was overwritten, but PostgreSQL keeps its earlier value in dead rows of the table "
-        "secrets until VACUUM FULL, in the write-ahead log and its archive, and in replicas and dumps made "
-        "before"
+        "secrets until VACUUM FULL is run, in the write-ahead log and its archive, and in replicas and dumps "
+        "made earlier"
     )
 
     def __init__(self, address: ServerAddress) -> None:
@@ -106,7 +106,9 @@ class PostgresServer(Store):
                 driver.execute(setting)
             synced, *_, table, _ = self._identity(driver)
             if synced != "on":
-                problem = "its server runs with fsync = off, so a power cut may lose answers: set fsync = on"
+                problem = (
+                    "its server runs with fsync = off, so a power failure may lose requests: set fsync = on"
+                )
                 raise FileError(str(self.address), "written", problem)
         except BaseException:
             driver.close()
@@ -145,7 +147,7 @@ class PostgresServer(Store):
             "every user of the database may read or change the trial, which contains all outcomes, names "
             "and upcoming arms"
         )
-        return f"{problem}: REVOKE ALL ON ALL TABLES IN SCHEMA its_schema FROM PUBLIC"
+        return f"{problem}: run REVOKE ALL ON ALL TABLES IN SCHEMA its_schema FROM PUBLIC"
 
     def damage(self, connection: sa.Connection) -> str:
         """The server checks its pages itself where it has data checksums; digests cover the rows."""
@@ -154,8 +156,8 @@ class PostgresServer(Store):
     def content(self, driver: Any) -> bytes:
         """A database is copied by its own tools."""
         problem = (
-            f"{self.address} is not a file: use pg_dump; what pg_restore makes of it in another database "
-            "opens as a copy"
+            f"{self.address} is not a file: use pg_dump; a database restored from the dump elsewhere opens "
+            "as a copy"
         )
         raise ParameterError("Trial.backup", [problem])
 
@@ -182,12 +184,12 @@ class PostgresServer(Store):
         origin = getattr(error, "orig", None) or error
         state = getattr(origin, "sqlstate", None)
         if state is None and not isinstance(origin, (psycopg.OperationalError, psycopg.InterfaceError)):
-            return FileError(str(self.address), done, f"psycopg says {type(origin).__name__}")
+            return FileError(str(self.address), done, f"psycopg reported {type(origin).__name__}")
         if state is None:
             text = str(origin)
             known = (reason for part, reason in _REFUSALS.items() if part in text)
             return FileError(str(self.address), done, next(known, _LOST))
         if state in _DAMAGES:
-            return JournalError(str(self.address), f"PostgreSQL says SQLSTATE {state}")
+            return JournalError(str(self.address), f"PostgreSQL reported SQLSTATE {state}")
         known = (reason for start, reason in _REASONS.items() if state.startswith(start))
-        return FileError(str(self.address), done, next(known, f"PostgreSQL says SQLSTATE {state}"))
+        return FileError(str(self.address), done, next(known, f"PostgreSQL reported SQLSTATE {state}"))

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from adaptinf.trial.requests import Requests
 
 _REMAINS = (
-    "rekey: PostgreSQL keeps what the earlier key opened, in dead rows of the table wrapped_key until VACUUM "
-    "FULL, in the write-ahead log and its archive, and in replicas and dumps made before: destroy that key"
+    "rekey: the earlier key still opens what PostgreSQL keeps in dead rows of the table wrapped_key until "
+    "VACUUM FULL is run, in the write-ahead log and its archive, and in replicas and dumps made earlier: "
+    "destroy that key"
 )
 
 
@@ -158,7 +159,7 @@ class KeyHolder:
         """
         from adaptinf.trial.journal import Journal
 
-        check("verify_chain", head=(head, OrNone(Is(str, "the text of a head"))))
+        check("verify_chain", head=(head, OrNone(Is(str, "the head of a journal as text"))))
         place = address_of("Trial.verify_chain", path)
         journal = Journal(place)
         try:

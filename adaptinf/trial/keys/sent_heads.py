@@ -68,9 +68,9 @@ class SentHeads:
             try:
                 self._sent(lines)
             except subprocess.TimeoutExpired:
-                self._problem = f"the command has not ended after {_PATIENCE:g} s"
+                self._problem = f"the command did not finish within {_PATIENCE:g} s"
             except subprocess.CalledProcessError as error:
-                self._problem = f"the command ended with code {error.returncode}"
+                self._problem = f"the command failed with exit code {error.returncode}"
             except (OSError, ValueError) as error:
                 self._problem = f"{self._path or 'the command'}: {getattr(error, 'strerror', None) or error}"
 

@@ -28,7 +28,7 @@ NEEDLESS = (
     "environment"
 )
 NEVER = "the trial was created without a key: create a new trial with key_file="
-WRONG = "the key does not open the trial: it is not the key that the trial was created with or rekeyed to"
+WRONG = "the key does not open the trial: it is not the key of the trial's creation or its last rekeying"
 
 
 def begun(journal: Journal, outside: bytes) -> DataKey:

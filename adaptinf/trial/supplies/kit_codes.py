@@ -29,7 +29,7 @@ _CHANCE = 1e-4
 _LENGTH = Count(_SHORTEST)
 _KITS = Is(
     lambda kits: isinstance(kits, Mapping) and not any(Count(0)("", one) for one in kits.values()),
-    "a dict of arms and numbers of kits",
+    "a dict of the number of kits for each arm",
 )
 
 
@@ -70,7 +70,7 @@ def kit_codes(
     known = set(taken)
     arms = [plain(arm) for arm, number in kits.items() for _ in range(number)]
     most = len(_SIGNS) ** length
-    few = f"length must be larger: {most:,} codes of {length} digits are too few for {len(arms):,} kits"
+    few = f"length must be larger: the {most:,} codes of {length} digits are too few for {len(arms):,} kits"
     check("kit_codes", [few] if most < _ROOM * (len(arms) + len(known)) else [])
     draw = SystemRandom() if rng is None else _seeded(rng)
     codes: set[str] = set()
@@ -131,13 +131,15 @@ def telling_problems(arm_of: Mapping[str, Any]) -> list[str]:
     shortest = min(map(len, codes), default=0)
     features = [[code[place] for code in codes] for place in range(shortest)]
     features.append([str(int(code[-1], 36) % 2) if code[-1] != "-" else code[-1] for code in codes])
-    patterns = [f"sign {place + 1} of a code" for place in range(shortest)] + ["the parity of the last sign"]
+    patterns = [f"character {place + 1} of the code" for place in range(shortest)] + [
+        "the parity of the last character"
+    ]
     told = [
         name for name, feature in zip(patterns, features, strict=True) if _tells(feature, arms, len(features))
     ]
     if _in_blocks(arms, len(features)):
         told.append("the order of the codes")
-    return [f"{several(told, 1)} tells the arm: shuffle the codes, as kit_codes does"] if told else []
+    return [f"{several(told, 1)} reveals the arm: shuffle the codes, as kit_codes does"] if told else []
 
 
 def _tells(feature: Sequence[str], arms: Sequence[Any], patterns: int) -> bool:

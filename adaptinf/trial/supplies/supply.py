@@ -104,7 +104,7 @@ def site_problems(site: Any, sites: Sequence[str]) -> list[str]:
     if not known or site.strip() != site or _BETWEEN in site or not site.isprintable():
         return [
             f"site must be text of at most {LONGEST_SITE} characters, without a slash and without spaces at "
-            f"its ends, got {shown(site)}"
+            f"the beginning or end, got {shown(site)}"
         ]
     alike = [one for one in sites if reads_as(one).lower() == reads_as(site).lower()]
     return [f"site {site!r} looks the same as the existing site {alike[0]!r}"] if alike else []

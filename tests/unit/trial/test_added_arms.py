@@ -259,11 +259,11 @@ def test_a_new_arm_needs_kits(path: Path) -> None:
     with blinded(path, design=Uniform()) as trial:
         trial.assign(1, key="a", site="Basel")
         trial.add_arm("mist", key="m", **WHY)
-        assert "lacks a kit" in refused(trial.assign, 2, key="b", site="Basel")
+        assert "has no kit left" in refused(trial.assign, 2, key="b", site="Basel")
         codes = {f"{number}": "mist" for number in range(700_001, 700_041)}
         trial.add_kits("Basel", codes, key="new", by="the pharmacy")
         made = [trial.assign(n, key=f"k{n}", site="Basel") for n in range(3, 43)]
-        assert "lacks a kit" in refused(trial.assign, 99, key="z", site="Bern")
+        assert "has no kit left" in refused(trial.assign, 99, key="z", site="Bern")
         assert {arms_of(path)[str(one.kit)] for one in made} == {"drug", "sham", "mist"}
         trial.verify()
         stock = trial.stock(by_arm=True)

@@ -216,7 +216,7 @@ def test_what_is_declared_wrongly_is_listed_before_there_is_a_file(path: Path) -
     assert "design must be a design" in refused(Trial.create, path, "thompson", 2, horizon=5)
     said = refused(Trial.create, "mysql://me:secret@host/trials", Thompson(), 2, horizon=5)
     assert said == (
-        "a trial is kept in a SQLite file, given by its path, or a PostgreSQL database, "
+        "a trial must be stored in a SQLite file, given by its path, or a PostgreSQL database, "
         "postgresql://user@host/database; got 'mysql'://"
     )
     assert not path.exists()
