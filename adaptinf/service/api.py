@@ -79,11 +79,12 @@ Key = Annotated[
         alias=_KEY,
         max_length=_LONGEST,
         pattern=r"\S",
-        description="Identifies the request: if it is sent again, it counts once and has the same answer.",
+        description="Identifies the request: a request sent twice counts once and gets the same answer.",
     ),
 ]
 _MANY = (
-    "One object, or a list of at most 500, each of which is refused alone: its place then has the problem."
+    "One object, or a list of at most 500. Each is accepted or refused separately; a refused one is answered "
+    "by its problem."
 )
 
 

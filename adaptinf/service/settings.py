@@ -22,7 +22,7 @@ _HTTPS = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?")
 _HOOK = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")
 _SECTIONS = ("libreclinica", "alarms", "webhooks")
 _LEAST = {"every_seconds": 1.0, "overdue_days": 0.0, "free_gigabytes": 0.0}
-_HELD = "it contains secrets, and other users can read it: give it mode 600"
+_HELD = "it contains secrets, but other users can read it: run chmod 600 on it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def settings_from(path: Path) -> Settings:
 
 
 def _settings(content: Mapping[str, Any]) -> Settings:
-    problems = [f"there is no section {name!r:.60}" for name in content if name not in _SECTIONS]
+    problems = [f"{name!r:.60} is not a section of this file" for name in content if name not in _SECTIONS]
     libreclinica, alarms, hooks = (content.get(name) for name in _SECTIONS)
     problems += [] if libreclinica is None else _libreclinica_problems(libreclinica)
     problems += [] if alarms is None else _alarm_problems(alarms)
@@ -179,7 +179,7 @@ def texts(
     """Problems with a section of texts, and of flags, which are checked elsewhere."""
     problems = _entries(where, found, needed, (*others, *flags))
     return problems + [
-        f"{where}.{name} must be a text"
+        f"{where}.{name} must be text"
         for name in (*needed, *others)
         if isinstance(found, dict)
         and name in found

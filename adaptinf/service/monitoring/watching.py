@@ -22,8 +22,8 @@ except ImportError as error:
 
 PARAMETERS = frozenset({"after", "limit"})
 _LARGEST, _PAGE = 2**53, 500
-_After = Annotated[int, Query(ge=0, le=_LARGEST, description="Number of the last event that is known.")]
-_Limit = Annotated[int, Query(ge=1, le=_PAGE, description="Most events in the answer.")]
+_After = Annotated[int, Query(ge=0, le=_LARGEST, description="Number of the last event already received.")]
+_Limit = Annotated[int, Query(ge=1, le=_PAGE, description="Largest number of events in the answer.")]
 Ask = Callable[[Request, Call, Act], Awaitable[Any]]
 Answer = Callable[[Request, str, Act], Awaitable[Response]]
 

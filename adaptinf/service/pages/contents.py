@@ -74,7 +74,7 @@ def overview(facts: Facts, times: Sequence[float], promised: str) -> list[Sectio
         ("Overdue", counted(len(facts.overdue), "outcome", "outcomes") if facts.window is not None else ""),
         ("Guarantee", promised),
         ("Erased", counted(status["erased"], "participant", "participants")),
-        ("Copy", "yes: it accepts no requests until it replaces its trial" if status["copied"] else ""),
+        ("Copy", "yes: it accepts no requests until it replaces the trial" if status["copied"] else ""),
         ("Journal", counted(status["rows"], "row", "rows")),
         ("Head", status["head"]),
     ]
@@ -141,7 +141,7 @@ def allocation(log: AdaptiveLog | None) -> list[Section]:
         row = [arm_label(arm), f"{counts[place]:,.0f}", share(float(counts[place]), log.n_rounds)]
         rows.append(row if sums is None else [*row, f"{sums[place]:,.1f}"])
     heads = ("arm", "participants", "share", *(() if sums is None else ("expected",)))
-    parts = [warned([claims.BY_ARM()]), table(heads, rows, "Arms with their participants")]
+    parts = [warned([claims.BY_ARM()]), table(heads, rows, "Number of participants assigned to each arm")]
     told = ", ".join(f"{row[0]} {row[2]}" for row in rows)
     parts.append(shown_picture("allocation", "Share of each arm over the rounds", f"Shares: {told}."))
     return [("arms", "Participants by arm", "\n".join(parts)), ("ratio", "Sample ratio", _ratio(log))]
@@ -207,7 +207,7 @@ def looks(facts: Facts, taken: Sequence[Mapping[str, Any]]) -> list[Section]:
     heads = ("look", "participants", "time", "statistic", "bound", "decision", "lost", "continued by")
     rows = [_look(one) for one in taken]
     parts = [*due, table(heads, rows, "Looks and their decisions") if rows else paragraph(claims.NO_LOOK())]
-    return [("taken", "Looks that were taken", "\n".join(parts)), *_schedule(facts)]
+    return [("taken", "Looks taken so far", "\n".join(parts)), *_schedule(facts)]
 
 
 def _look(one: Mapping[str, Any]) -> list[str]:
@@ -234,7 +234,7 @@ def results(stand: Stand, sequence: SequenceResults | str) -> list[Section]:
         shown = Shown(recommend(log).fit(), _ALPHA, None)
         cautions = warnings([*known, *cautions_of(shown)])
         parts = [lead(shown.sentence, []), cautions, numbers(shown, "", made_by(shown))]
-        assumed = [("assumed", "What is assumed", assumptions(shown))]
+        assumed = [("assumed", "Assumptions", assumptions(shown))]
     except (InvalidForLog, ParameterError) as error:
         parts, assumed = [paragraph(str(error))], []
     first = "\n".join([private_note(log), *parts])

@@ -41,16 +41,16 @@ except ImportError as error:
     raise MissingDependencyError("a trial over HTTP", "FastAPI", "serve") from error
 
 _TOLD = {
-    "unauthorized": "This token is not valid: it may have been revoked, or have expired.",
+    "unauthorized": "This token is not valid: it may have been revoked or may have expired.",
     "forbidden": "The role of your token does not permit this page.",
     "not-stored": "The trial's file could not be used: try again, and check whether your change is shown.",
     "overloaded": "Too many requests are waiting: try again later.",
-    "internal": "The page could not be made.",
+    "internal": "The page could not be created.",
 }
 """What a person is told instead of what a program is told."""
-_EXPIRED = "The form was too old, or came from another site: fill it in again."
+_EXPIRED = "The form has expired, or came from another website: fill it in again."
 _WAS = "Signed out."
-_SITED = "Your token is limited to a site, and these pages show the whole trial."
+_SITED = "Your token is limited to one site, but these pages show the whole trial."
 
 
 Shows = Callable[[Request, Guest, Asker], Awaitable[Response | Problem]]

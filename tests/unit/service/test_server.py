@@ -178,7 +178,7 @@ def test_an_address_in_use_is_told(
     server = Process(path)
     port = server.address.rpartition(":")[2]
     assert main(["trial", "serve", str(path), "--port", port]) == 2
-    assert f"127.0.0.1:{port} cannot be used: another program has it" in capsys.readouterr().err
+    assert f"127.0.0.1:{port} cannot be used: another program uses it" in capsys.readouterr().err
     assert server.stop()[0] == 0
 
 
