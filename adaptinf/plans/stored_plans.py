@@ -96,7 +96,7 @@ class StoredPlan:
     def arguments(self) -> dict[str, Any]:
         """Its arguments except the design, as plain values."""
         if hasattr(self.given["delay"], "rvs"):
-            problem = "a file cannot store the distribution of delays: use plan.changed(delay=0)"
+            problem = "a distribution of delays cannot be stored in a file: use plan.changed(delay=0)"
             raise ParameterError("Plan", [problem])
         return {name: _plain(value) for name, value in self.given.items() if name != "design"}
 
@@ -119,7 +119,7 @@ def stage_problems(stage: Any, reached: int, rounds: int) -> list[str]:
     """Problems with the number of a look, if a log has reached some."""
     problems = COUNT("stage", stage)
     if not problems and stage > reached:
-        problems = [f"look {stage} has not been reached after {rounds:,} rounds, only {reached} looks"]
+        problems = [f"look {stage} has not been reached: after {rounds:,} rounds, only {reached} looks have"]
     return problems
 
 
@@ -135,7 +135,7 @@ def _plain(value: Any) -> Any:
 def stated_by(log: Any, design: Design | None) -> tuple[Design, dict[str, Any]]:
     """Design and further arguments of the plan in a log; a user-defined design may be given."""
     if not states_plan(log):
-        raise ParameterError("Plan.of", ["the log states no plan: it is not the log of a trial with one"])
+        raise ParameterError("Plan.of", ["the log does not state a plan: its trial was created without one"])
     record = log.design
     if design is None:
         design = rebuilt(record) or _absent(record)
@@ -147,7 +147,8 @@ def _absent(record: DesignRecord) -> Design:
 
     def choose(state: Any, context: Any, rng: np.random.Generator) -> Any:
         problem = (
-            f"{record.name} is a user-defined design, which a file cannot store: use Plan.of(log, design=...)"
+            f"{record.name} is a user-defined design, which cannot be stored in a file: use Plan.of(log, "
+            "design=...)"
         )
         raise ParameterError("Plan", [problem])
 

@@ -77,7 +77,7 @@ class SampleSize(PlanTable):
         else:
             told = f"power {self.target:g} from {self.horizon:,} rounds"
             if self.replications:
-                told += f", plus or minus {self.horizon_error:.2g} (one standard error of simulation)"
+                told += f", plus or minus {self.horizon_error:.2g} (one Monte Carlo standard error)"
         how = f"{self.replications:,} simulated trials per horizon" if self.replications else f"by {self.law}"
         return visible_lines([self.design, told, f"{how}, alpha {self.alpha:g}"])
 

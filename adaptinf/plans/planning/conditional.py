@@ -48,7 +48,11 @@ def _under_way(plan: Plan, log: AdaptiveLog, subject: str) -> Course:
         raise InvalidForLog(subject, claims.NORMAL_ONLY(law=plan.law), [])
     course = cast("Course | None", plan.course(log))
     if course is None or not course.tests or course.decision != "continue":
-        told = "continue, without a test so far" if course is None or not course.tests else course.decision
+        told = (
+            "continue, but no look has made a test so far"
+            if course is None or not course.tests
+            else course.decision
+        )
         raise InvalidForLog(subject, claims.NOT_UNDER_WAY(decision=told), ["Plan.look"])
     return course
 

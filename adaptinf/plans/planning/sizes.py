@@ -218,7 +218,7 @@ def _reachable(plan: Plan, environment: Environment) -> list[str]:
     side = "above" if plan.sides == 1 else "other than"
     return [
         f"the environment must have a difference {side} the margin {plan.margin:g}, "
-        f"got {gap + plan.margin:g}: the plan tests for this difference"
+        f"which the plan is to detect, got {gap + plan.margin:g}"
     ]
 
 

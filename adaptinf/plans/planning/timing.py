@@ -215,8 +215,8 @@ def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog
 def late_environment_problems(environment: Environment, rounds: int) -> list[str]:
     """Why outcomes of an environment cannot come late."""
     if environment.dimension or environment.delayed:
-        told = "context vectors" if environment.dimension else "delays of its own"
-        return [f"{type(environment).__name__} has {told}: delay and dropout must be 0"]
+        told = "context vectors" if environment.dimension else "its own delays"
+        return [f"{type(environment).__name__} has {told}, so delay and dropout must be 0"]
     return environment.horizon_problems(rounds)
 
 

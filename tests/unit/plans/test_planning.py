@@ -170,14 +170,14 @@ def test_calibration_of_a_coin_by_hand() -> None:
 
 def test_calibrations_that_are_refused() -> None:
     equal, better = ai.environments.NormalArms([0.0, 0.0]), ai.environments.NormalArms([0.0, 0.5])
-    with pytest.raises(ParameterError, match=r"must have the difference 0, got 0\.5"):
+    with pytest.raises(ParameterError, match=r"must have a difference equal to the margin, 0, got 0\.5"):
         ai.calibrate(plan_of(), 0.05, {"equal": equal, "better": better}, replications=64)
     with pytest.raises(ParameterError, match="law=\"z\", got 'rerandomization'"):
         ai.calibrate(plan_of(law="rerandomization"), 0.05, equal, replications=64)
     with pytest.raises(ParameterError, match="environment"):
         ai.calibrate(plan_of(), 0.05)
     rare = ai.environments.BernoulliArms([0.01, 0.01])
-    with pytest.raises(ParameterError, match=r"fewer than 0\.05 of the trials make a test"):
+    with pytest.raises(ParameterError, match=r"fewer than 5% of its trials reach a test"):
         ai.calibrate(plan_of(), 0.05, rare, replications=64, rng=0)
 
 
