@@ -269,7 +269,7 @@ def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
         return [f'noise="release" is not available for {type(design).__name__}: {reason}']
     if design.largest_scale(horizon, n_arms) > LARGEST_SCALE or horizon > _LONGEST:  # type: ignore[attr-defined]
         return [
-            'noise="release" requires a larger epsilon: sums with their noise would exceed exact arithmetic'
+            'noise="release" requires a larger epsilon: noisy sums would exceed the range of exact arithmetic'
         ]
     return []
 

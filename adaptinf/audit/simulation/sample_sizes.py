@@ -392,7 +392,7 @@ def _chosen(rows: Sequence[dict[str, Any]], kind: str, analysis: Any, term: Any)
     there = "; ".join(f"analysis {row['analysis']!r}, term {str(row['term'])!r}" for row in rows)
     where = "env, in which the null is false" if kind == POWER else "null_env, in which the null is true"
     told = f"{len(tested)} tests match among the results in {where}: {there}"
-    raise ParameterError("sample_size", [f"{told}: specify one with analysis= and term="])
+    raise ParameterError("sample_size", [f"{told}: choose one with analysis= and term="])
 
 
 def _problems(

@@ -275,7 +275,7 @@ def test_other_settings_are_refused_and_all_differences_listed(small):
         "replications was 600 before, but is now 601",
         "seed.entropy was 5 before, but is now 6",
         "alpha was 0.05 before, but is now 0.1",
-        "else, use another folder",
+        "to run another study, use another folder",
     ):
         assert part in text
     assert len(caught.value.problems) == 8

@@ -154,7 +154,7 @@ REFUSED = [
     (("--certificate", "c.pem"), "certificate and private_key belong together"),
     (
         ("--certificate", "none.pem", "--private-key", "none.pem"),
-        "none.pem cannot be read: there is no such file",
+        "none.pem cannot be read: the file does not exist",
     ),
     (("--port", "70000"), "port must be from 0 to 65,535, got 70000"),
 ]

@@ -186,10 +186,10 @@ def test_requests_count_once_and_refusals_say_what_to_do(path: Path) -> None:
 
 
 REFUSED: list[tuple[Design, dict[str, Any], str]] = [
-    (PermutedBlocks(), {}, "PermutedBlocks plans with the arms with which it began"),
-    (DBCD(), {}, "DBCD plans with the arms"),
-    (Thompson(initial_pulls=2), {}, "Thompson plans with the arms"),
-    (Mixture(LinUCB()), {"dimension": 1}, "Mixture plans with the arms"),
+    (PermutedBlocks(), {}, "PermutedBlocks cannot add arms to those with which it began"),
+    (DBCD(), {}, "DBCD cannot add arms"),
+    (Thompson(initial_pulls=2), {}, "Thompson cannot add arms"),
+    (Mixture(LinUCB()), {"dimension": 1}, "Mixture cannot add arms"),
     (Uniform(), {"dimension": 1}, "participants have context vectors"),
     (UCB(), {}, "UCB makes no random draws of its own"),
     (

@@ -185,7 +185,7 @@ def test_requests_about_who_was_erased_have_one_clear_answer(path: Path) -> None
         send(trial, range(8), {})
         pending = trial.assign("person 8.", key="visit 8.")
         assert refused(trial.erase, "person 99.", key="e", **WHY) == "unit 'person 99.' was not assigned"
-        assert "already identifies another request, one of assign" in refused(
+        assert "already identifies another request (assign)" in refused(
             trial.erase, "person 1.", key="visit 2.", **WHY
         )
         assert "by must be a string" in refused(trial.erase, "person 1.", key="e", reason="r", by="")
@@ -432,6 +432,8 @@ def test_an_arm_is_removed_for_good(path: Path) -> None:
     with create(path.with_name("one.db"), Uniform()) as trial:
         send(trial, range(3), {})
         assert trial.remove_arm("b", key="s", **safety) == ("a",)
-        assert "'a' is the last one: pause or finish" in refused(trial.remove_arm, "a", key="t", **safety)
+        assert "'a' is the only one left: pause or finish" in refused(
+            trial.remove_arm, "a", key="t", **safety
+        )
         assert set(send(trial, range(3, 13), {})) == {"a"}
         assert trial.log().guarantee is None
