@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Followed(NamedTuple):
-    """A simulated trial up to its stop, at least; action, reward (T,), of participants with an outcome."""
+    """A simulated trial, at least up to its stop; action, reward (T,) of participants with outcomes."""
 
     action: IntArray
     reward: FloatArray
@@ -45,7 +45,7 @@ def run(plan: Plan, environment: Environment, rng: np.random.Generator, fast: bo
 def _run_from_look_to_look(
     plan: Plan, environment: Environment, rng: np.random.Generator, fast: bool
 ) -> Followed:
-    """One trial from which treatments are removed as in a live one: once a look knows its outcomes."""
+    """One trial from which treatments are removed as in a live one, when all outcomes of a look are known."""
     calendar = calendar_for(plan, rng)
     ends, by_date = ends_of(plan, calendar), plan.start is not None
     session, people = opened(plan, environment, calendar, rng)

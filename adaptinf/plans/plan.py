@@ -70,8 +70,8 @@ class Plan(StoredPlan, Planning):
         Rounds of a trial that does not stop; by default that of the last look. With ``clock="date"``, the
         largest number of participants; by default `accrual` times the days.
     spending : str
-        How alpha is spent over the looks, as in `spending_bounds`. The classical designs spend at each look
-        the amount implied by information that grows with the number of rounds.
+        How alpha is spent over the looks, as in `spending_bounds`. At each look, the classical designs spend
+        the amount that they would if information grew in proportion to the number of rounds.
     gamma, rho : float
         Parameters of the spending families, as in `spending_bounds`.
     futility : float or sequence of float, optional
@@ -504,7 +504,7 @@ class Plan(StoredPlan, Planning):
         return replace(found, ends=ends)
 
     def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog, ends: IntArray) -> SeveralCourse:
-        """The course of a trial of several treatments, of which some may have left."""
+        """The course of a trial of several treatments, some of which may have been dropped."""
         assert log.arrays.propensities is not None
         gone = left(log.arrays.propensities, self._codes(log), ends)
         return replace(follow_several(processes, gone, followed(self.rule_by(ends), log)), ends=ends)

@@ -1,4 +1,4 @@
-"""Plans stored in trials and logs: their arguments as plain values, and what a log says of its looks."""
+"""Plans stored in trials and logs: their arguments as plain values, and the looks that a log records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adaptinf.typing import FloatArray, IntArray, Validity
 
 
 class StoredPlan:
-    """What trials and logs need to know of a plan."""
+    """The parts of a plan that trials and logs use."""
 
     given: Mapping[str, Any]
     """Its arguments."""
@@ -79,7 +79,7 @@ class StoredPlan:
         return Look.of(look, self._planned, self.given["clock"])
 
     def refusal(self, log: AdaptiveLog) -> str:
-        """Why `analyse` refuses a log; empty if it does not.
+        """The reason if `analyse` refuses a log; otherwise empty.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ def missing_assumed(log: AdaptiveLog) -> list[str]:
 
 
 def differs(log: AdaptiveLog, stage: int, decision: str) -> str:
-    """Whether another decision follows from the log than the one that the trial recorded; or empty."""
+    """How the decision from the log differs from the one that the trial recorded; empty if it does not."""
     last = ended(looks_of(log))
     if last is None or (last["stage"], last["decision"]) == (stage, decision):
         return ""

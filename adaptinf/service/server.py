@@ -47,7 +47,7 @@ class Place(NamedTuple):
         refuse("serve", [*self._problems(), *more])
         for path in (self.certificate, self.private_key):
             if path is not None and not path.is_file():
-                raise FileError(str(path), "read", "there is no such file")
+                raise FileError(str(path), "read", "the file does not exist")
 
     def _problems(self) -> list[str]:
         port = self.port
@@ -88,7 +88,7 @@ class Place(NamedTuple):
 
 def unusable(place: Place) -> FileError:
     """That nobody can listen there."""
-    told = "another program has it, or it is not an address of this machine"
+    told = "another program uses it, or it is not an address of this computer"
     return FileError(f"{place.host}:{place.port}", "used", told)
 
 

@@ -59,7 +59,7 @@ def refuse_growth(session: Session, design: Any) -> None:
 
 
 def grown(session: Session, fresh: Session) -> Session:
-    """The session with one more arm, from one that was just opened with it."""
+    """The session with one more arm, built from a new session that was opened with that arm."""
     rounds, wider = session._rounds, fresh._rounds
     done, before = rounds.decided, len(session.arms)
     for name in _COPIED:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from adaptinf.trial.requests import Requests
 
 ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblinder")
-"""Who may hold a token; what each role may do is stated in one table, `adaptinf/service/roles.py`."""
+"""The roles that a token may have; one table, in `adaptinf/service/roles.py`, states what each may do."""
 SITED = ("assigner", "recorder", "monitor", "unblinder")
-"""Roles whose tokens may be for one site; the others act on the trial as a whole."""
+"""Roles whose tokens may be limited to one site; the others act on the whole trial."""
 ISSUED, REVOKED = "token", "revoke"
 """Kinds of rows about tokens."""
 NOISE = "noise"
@@ -54,8 +54,8 @@ class Token:
     site : str or None
         The site to which it is limited.
     text : str
-        What the program sends: known only to the call that issued it, and empty otherwise, because the file
-        contains only its SHA-256 digest.
+        The text that the program sends: only the call that issues the token returns it; otherwise it is
+        empty, because the file contains only its SHA-256 digest.
 
     Examples
     --------
@@ -100,13 +100,14 @@ class Access:
         by : str, optional
             The person responsible; the journal stores it.
         site : str, optional
-            Limits an assigner, recorder, monitor or unblinder to the participants of this site: nothing about
-            others is told.
+            Limits an assigner, recorder, monitor or unblinder to the participants of this site; nothing about
+            others is shown.
 
         Returns
         -------
         Token
-            Its `text` is given only here. The file records that it was issued, and `history` lists this.
+            Its `text` is returned only by this call. The file records that it was issued, and `history` lists
+            this.
 
         Raises
         ------
@@ -186,7 +187,7 @@ class Access:
 def answer_each(
     trial: Access, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
 ) -> list[_Answer | ParameterError]:
-    """Perform acts in order, with a single write to disk; one that is refused has its error as answer."""
+    """Perform actions in order, with a single write to disk; the answer to a refused action is its error."""
     return trial._requests.change_each(acts)
 
 
@@ -234,7 +235,7 @@ def rehearse(trial: Access) -> None:
 
 
 def digest_of(text: str) -> str:
-    """What the journal keeps of a token: 256 random bits need neither salt nor a slow hash."""
+    """The digest of a token that the journal keeps: 256 random bits require neither salt nor a slow hash."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -260,7 +261,7 @@ def _site_problems(replay: Replay, role: str, site: Any) -> list[str]:
 
 
 def _responsible(by: Any) -> list[str]:
-    """Problems with who is responsible, which need not be stated."""
+    """Problems with the name of the person responsible, which is optional."""
     return act_problems("a token", "nobody" if by is None else by)
 
 

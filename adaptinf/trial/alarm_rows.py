@@ -1,4 +1,4 @@
-"""Rows about alarms, and about who was told of them: they survive the process that raised them."""
+"""Rows about alarms and notified webhooks, which outlive the process that wrote them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def standing_alarms(acts: Acts) -> dict[str, Entry]:
 
 
 def alarm_row(acts: Acts, alarm: str, raised: bool) -> Entry | None:
-    """The entry that raises or clears an alarm; None if that is its state, or the file is a copy."""
+    """The entry that raises or clears an alarm; None if nothing changes, or the file is a copy."""
     if acts.closed or raised == (alarm in standing_alarms(acts)):
         return None
     return {"kind": ALARM, "alarm": alarm, "raised": raised}
 
 
 def told_until(acts: Acts, hook: str) -> int | None:
-    """The last row of which a webhook was told; None if it is new."""
+    """The last row of which a webhook was notified; None if the webhook is new."""
     return max(
         (act["notice"] for act in acts.acts if act["kind"] == SENT and act["hook"] == hook), default=None
     )
 
 
 def sent_row(acts: Acts, hook: str, notice: int) -> Entry | None:
-    """The entry that a webhook was told of a row, and so of those before; None if it was, or for a copy."""
+    """The entry that a webhook was told of all rows up to one; None if it was before, or for a copy."""
     known = told_until(acts, hook)
     if acts.closed or (known is not None and known >= notice):
         return None

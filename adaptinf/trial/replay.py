@@ -113,7 +113,7 @@ class Replay(Supplied):
         return self.assign(self.at_site("assign", site, unit), context, key, plain(site), new=True)
 
     def _refuse_alike(self, unit: Any) -> None:
-        """State that a unit looks like another's."""
+        """Refuse a unit whose name looks like another's."""
         other = unit_alike(self.session, unit)
         if other is not None:
             told = told_apart([unit, other])

@@ -149,7 +149,7 @@ class Sealing:
         return None if secret == _DESTROYED else bytes(secret)
 
     def _stored(self, number: int, secret: bytes) -> bytes:
-        """A secret as the table has it."""
+        """A secret as stored in the table."""
         key = self._journal.key
         return secret if key is None else key.closed(secret, f"secret {number}")
 
@@ -164,7 +164,7 @@ class Sealing:
         raise JournalError(str(self._journal.path), problem)
 
     def _look_ahead(self, number: int) -> None:
-        """Ask for the secrets of the next decisions too, where an answer comes from another machine."""
+        """Also read the secrets of the next decisions if the database is on another machine."""
         ahead = self._journal.store.ahead
         if not ahead or number in self._many:
             return
@@ -174,7 +174,7 @@ class Sealing:
         self._many.update(self._journal.ask("read", cursor.fetchall))
 
     def _newest(self) -> int:
-        """A number that no secret in the file exceeds: those of others come with their rows."""
+        """An upper limit of the numbers of secrets in the file; later ones are found with their rows."""
         if self._largest is None:
             found = self._journal.ask("read", lambda: _LARGEST.value(self._journal.connection))
             self._largest = MARKS if found is None else int(found)
@@ -193,7 +193,7 @@ class Sealing:
         self._many = {}
 
     def forget(self) -> None:
-        """Begin again as the rows do."""
+        """Start again, like the rows."""
         self._many, self._largest = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:

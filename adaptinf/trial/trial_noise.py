@@ -60,7 +60,7 @@ class Nodes:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Draw nothing, but use the waiting rows, all of them."""
+        """Draw nothing, and use all waiting rows instead."""
         self._following = True
         try:
             yield
@@ -135,7 +135,7 @@ class NoiseAudit:
         Every kind of test: its name, its number of single tests, the log of a bound on the probability that
         noise with the stated distribution looks this unusual in any of them, and the finding, in words.
     not_covered : str
-        Why none of it may be published.
+        The reason why the results must not be published.
 
     Examples
     --------

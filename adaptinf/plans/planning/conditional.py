@@ -43,7 +43,7 @@ def predictive_power(plan: Plan, log: AdaptiveLog) -> float:
 
 
 def _under_way(plan: Plan, log: AdaptiveLog, subject: str) -> Course:
-    """The course of a trial that goes on after a look with a test."""
+    """The course of a trial that continues after a look at which a test was made."""
     if plan.law != "z" or plan.joint:
         raise InvalidForLog(subject, claims.NORMAL_ONLY(law=plan.law), [])
     course = cast("Course | None", plan.course(log))

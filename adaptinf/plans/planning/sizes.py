@@ -107,7 +107,7 @@ def _power(
 
 @dataclass(frozen=True)
 class FixedLaw:
-    """The normal law of the looks of a trial in which nothing adapts.
+    """The joint normal distribution of the scores at the looks of a trial in which nothing adapts.
 
     `unit` is the squared mean of the score of one round over its variance.
     """
@@ -209,7 +209,7 @@ def sample_size(
 
 
 def _reachable(plan: Plan, environment: Environment) -> list[str]:
-    """Why no horizon has more power than the level."""
+    """The reason if no horizon gives a power above the level."""
     means = environment.arm_means()[list(plan.positions)]
     gaps = means[:-1] - means[-1] - plan.margin
     gap = float(gaps.max())
@@ -267,7 +267,7 @@ class _Search:
         return self.known[horizon]
 
     def result(self, target: float, longest: int) -> SampleSize:
-        """Move along a power curve that is normal in the square root of the horizon."""
+        """The next horizon, from a power curve that is normal in the square root of the horizon."""
         least = max(len(self.plan.looks), 2)
         horizon = min(max(self.plan.horizon, least), longest)
         for _ in range(_MOST):

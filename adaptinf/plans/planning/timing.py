@@ -1,7 +1,7 @@
 """Trials in calendar time: participants arrive at random, and outcomes come late or never.
 
 Participants count in the order of their arrival. A look takes place once all outcomes of its participants are
-known, and those who arrived in the meantime over-run it. Participants whose outcome never comes are replaced.
+known; those who arrive in the meantime are its overrun. Participants whose outcome never comes are replaced.
 Assignments depend only on outcomes that have arrived, so the score remains a martingale in this order.
 """
 
@@ -101,7 +101,7 @@ class Calendar:
         return int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1 if rounds else 0
 
     def at_look(self, rounds: int, time: float | None = None) -> tuple[float, float, float]:
-        """Time of a look at this number of outcomes, participants by then, and those after its last.
+        """Time of a look at this number of outcomes, participants by then, and the overrun.
 
         The time is that at which they are known, unless the look has its own.
         """
@@ -199,7 +199,7 @@ def opened(
 
 
 def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog:
-    """The rows with an outcome, as a log of their own."""
+    """The rows with an outcome, as a separate log."""
     frame = log.frame[kept].reset_index(drop=True)
     propensities = log.arrays.propensities
     columns: dict[str, Any] = {"action": "action", "reward": "reward"}
@@ -213,7 +213,7 @@ def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog
 
 
 def late_environment_problems(environment: Environment, rounds: int) -> list[str]:
-    """Why outcomes of an environment cannot come late."""
+    """The reasons if outcomes of an environment cannot arrive late."""
     if environment.dimension or environment.delayed:
         told = "context vectors" if environment.dimension else "its own delays"
         return [f"{type(environment).__name__} has {told}, so delay and dropout must be 0"]

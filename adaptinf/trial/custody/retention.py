@@ -1,4 +1,4 @@
-"""How long the names in a trial are kept after its end, and their destruction."""
+"""Retention of the names in a trial after its end, and their destruction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REMAINS = (
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long names, contexts and keys are kept, and what is left of them.
+    """The period for which names, contexts and keys are kept, and how many remain.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Retention:
     erased : int
         Number of participants for whom they were destroyed.
     remains : str
-        What is kept, and can still identify participants.
+        The data that remain, which can still identify participants.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Retention:
 
 
 def retention_of(acts: Acts) -> Retention:
-    """The period that was declared last, and what is left."""
+    """The period that was declared last, and the number of names that remain."""
     days = next((act["days"] for act in reversed(acts.acts) if act["kind"] == RETENTION), None)
     ends = [act["time"] for act in acts.acts if act["kind"] == "finish"]
     finished = ends[0] if ends else None

@@ -149,7 +149,7 @@ def verified(path: Path, key_path: Path, head: str | None) -> Trail:
 
 
 def _small(file: zipfile.ZipFile, name: str) -> bytes:
-    """A member that must not be large, because it is read before its signature is verified."""
+    """A member of the archive whose size is limited, because it is read before its signature is verified."""
     with file.open(name) as member:
         return member.read(_LARGEST)
 

@@ -1,4 +1,4 @@
-"""Where a trial is kept, as a user says it: the path of a file, or the address of a database."""
+"""The location of a trial as given by a user: the path of a file, or the address of a database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ServerAddress:
         """The database."""
 
     def options(self) -> dict[str, Any]:
-        """What psycopg connects with, the password among it."""
+        """The options with which psycopg connects, including the password."""
         _, options = self._url.get_dialect()().create_connect_args(self._url)
         return dict(options)
 
@@ -59,7 +59,7 @@ def address_of(subject: str, value: Any) -> Address:
 
 
 def _server(text: str) -> ServerAddress | None:
-    """The address in a text; None if it has none, or a part of a password may have become another part."""
+    """The address in a text; None if there is none, or if a password may have been read as another part."""
     from adaptinf.trial.databases.libraries import sa
 
     try:

@@ -1,4 +1,4 @@
-"""A journal in a PostgreSQL database: its connections, its lock, its codes, and copies of it."""
+"""A journal in a PostgreSQL database: connections, the lock, error codes, and copies."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _REFUSALS = {
     "starting up": f"its server is starting: {AGAIN}",
     "shutting down": f"its server is stopping: {AGAIN}",
 }
-"""Parts of what a server or libpq says where no connection can be made, which has no code."""
+"""Parts of the messages of a server or libpq if no connection can be made; such errors have no code."""
 
 
 class PostgresServer(Store):
@@ -96,7 +96,7 @@ class PostgresServer(Store):
         self._begins = ("", "")
 
     def prepare(self, create: bool) -> None:
-        """Nothing is needed before the server is asked."""
+        """Do nothing: no preparation is needed before the connection."""
 
     def opened(self, create: bool) -> Any:
         """A connection to a server that syncs each commit, in which transactions are begun explicitly."""
@@ -126,7 +126,7 @@ class PostgresServer(Store):
         return found
 
     def place(self, driver: Any) -> Place:
-        """Server, database, table, and the timeline, which changes when a standby or an archive goes on."""
+        """Server, database, table, and timeline, which changes when a standby or an archive takes over."""
         _, system, database, table, timeline = self._identity(driver)
         return {SERVER: system, "database": database, "table": table, "timeline": timeline}
 
@@ -137,7 +137,7 @@ class PostgresServer(Store):
         driver.execute(self._begins[write])
 
     def refuse_open(self) -> None:
-        """A new table belongs to its user alone."""
+        """Do nothing: only its owner has access to a new table."""
 
     def readers(self, driver: Any) -> str:
         """Every user of the server, if the table was opened to them."""
@@ -150,7 +150,7 @@ class PostgresServer(Store):
         return f"{problem}: run REVOKE ALL ON ALL TABLES IN SCHEMA its_schema FROM PUBLIC"
 
     def damage(self, connection: sa.Connection) -> str:
-        """The server checks its pages itself where it has data checksums; digests cover the rows."""
+        """Empty: the server checks its pages itself if data checksums are on, and digests cover the rows."""
         return ""
 
     def content(self, driver: Any) -> bytes:
@@ -180,7 +180,7 @@ class PostgresServer(Store):
                 connection.execute(sa.delete(table))
 
     def told(self, error: Exception, done: str) -> AdaptinfError:
-        """The SQLSTATE in words, or what kept a connection from being made."""
+        """The meaning of the SQLSTATE, or the reason why no connection could be made."""
         origin = getattr(error, "orig", None) or error
         state = getattr(origin, "sqlstate", None)
         if state is None and not isinstance(origin, (psycopg.OperationalError, psycopg.InterfaceError)):

@@ -1,4 +1,4 @@
-"""A journal in a SQLite file: its connection, its codes, its pages, and copies of it."""
+"""A journal in a SQLite file: connections, error codes, checks of pages, and copies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SqliteFile(Store):
         self.engine = {"url": "sqlite://"}
 
     def prepare(self, create: bool) -> None:
-        """Create the file, for its owner alone, or refuse a name without a file."""
+        """Create the file, readable only by its owner; or refuse a path at which no file exists."""
         if create:
             make_owners(self._path)
         elif not self._path.exists():
@@ -98,7 +98,7 @@ class SqliteFile(Store):
         return f"{problem}: run chmod 600 {names}"
 
     def damage(self, connection: sa.Connection) -> str:
-        """What SQLite finds when it checks every page."""
+        """The first problem that SQLite finds when it checks every page."""
         found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
         return "" if found == ["ok"] else f"SQLite's integrity check reported {found[0]!s:.200}"
 

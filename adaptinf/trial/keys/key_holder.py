@@ -1,4 +1,4 @@
-"""What an operator does with keys: create one, replace it, and check a trial without one."""
+"""The operations on keys: create one, replace it, and check a trial without one."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class KeyHolder:
         make_key(as_path("Trial.make_key", "path", path))
 
     def rekey(self, key_file: str | os.PathLike[str], *, reason: str, by: str) -> None:
-        """Let another key open the trial; the present one no longer does.
+        """Replace the key that opens the trial; the previous key no longer opens it.
 
         Rows are not written again: the key outside opens the trial's data key, which stays. Someone who had
         both the earlier key and the file can therefore also open later copies of the file; in this case,
         continue in a new trial. Earlier backups still have the earlier key. Programs that have opened the
-        trial go on.
+        trial continue to run.
 
         Parameters
         ----------
@@ -178,4 +178,4 @@ class KeyHolder:
 
 
 MISSING = "no row has the head {:.64}: rows were lost or changed"
-"""What is said of a head that was kept elsewhere, and that no row has."""
+"""The message if no row has a head that was stored elsewhere."""

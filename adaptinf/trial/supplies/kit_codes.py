@@ -1,4 +1,4 @@
-"""Codes of kits: generated in random order, and checked so that they do not tell the arm."""
+"""Codes of kits: generated in random order, and checked so that they do not reveal the arm."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from adaptinf.typing import RandomSource
 _SIGNS = "0123456789"
 _SHORTEST, _LONGEST, _SHOWN = 4, 40, 5
 _ROOM = 10
-"""There are at least this many times as many codes of the length as are needed, so none can be guessed."""
+"""Smallest ratio of possible codes to required ones, so that codes cannot be guessed."""
 _NAMED = 3
 """An arm's label that is at least this long must not occur in codes."""
 _CHANCE = 1e-4
-"""Codes are refused if shuffled ones would follow such a pattern with a smaller probability."""
+"""Codes are refused if shuffled codes would follow such a pattern with a smaller probability than this."""
 _LENGTH = Count(_SHORTEST)
 _KITS = Is(
     lambda kits: isinstance(kits, Mapping) and not any(Count(0)("", one) for one in kits.values()),
@@ -36,7 +36,7 @@ _KITS = Is(
 def kit_codes(
     kits: Mapping[Any, int], length: int = 6, *, taken: Iterable[str] = (), rng: RandomSource | None = None
 ) -> dict[str, Any]:
-    """Codes for kits that are to be packed and labelled, in an order that does not tell the arm.
+    """Codes for kits that are to be packed and labelled, in an order that does not reveal the arm.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _is_code(code: Any) -> bool:
 
 
 def telling_problems(arm_of: Mapping[str, Any]) -> list[str]:
-    """Why codes tell arms: a label occurs in them, or a sign at some place or their order gives them."""
+    """Why codes reveal arms: through a label, through one character, or through their order."""
     labels = {str(arm).casefold() for arm in arm_of.values()}
     for label in sorted(labels):
         if len(label) >= _NAMED and any(label in code.casefold() for code in arm_of):
@@ -143,7 +143,7 @@ def telling_problems(arm_of: Mapping[str, Any]) -> list[str]:
 
 
 def _tells(feature: Sequence[str], arms: Sequence[Any], patterns: int) -> bool:
-    """Whether a feature determines the arm, which shuffled codes would hardly do."""
+    """Whether a feature determines the arm, which is very unlikely for shuffled codes."""
     found: dict[str, Any] = {}
     if any(found.setdefault(sign, arm) != arm for sign, arm in zip(feature, arms, strict=True)):
         return False
@@ -153,7 +153,7 @@ def _tells(feature: Sequence[str], arms: Sequence[Any], patterns: int) -> bool:
 
 
 def _in_blocks(arms: Sequence[Any], patterns: int) -> bool:
-    """Whether the codes of each arm follow one another, which shuffled codes would hardly do."""
+    """Whether the codes of each arm follow one another, which is very unlikely for shuffled codes."""
     changes = sum(one != other for one, other in pairwise(arms))
     if changes >= len(set(arms)):
         return False

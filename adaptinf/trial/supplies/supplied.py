@@ -80,7 +80,7 @@ class Supplied(PlannedLooks):
         return len(codes), {"kind": KITS, "key": plain(key), **said, "by": by}
 
     def add_new_kits(self, site: Any, kits: Any, key: Any, by: Any) -> tuple[int, Entry | None]:
-        """The same for a new request: codes must not tell arms."""
+        """The same for a new request: codes must not reveal arms."""
         return self.add_kits(site, kits, key, by, new=True)
 
     def retire_kit(self, kit: Any, key: Any, reason: Any, by: Any) -> tuple[str, Entry | None]:

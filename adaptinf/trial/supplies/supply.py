@@ -78,7 +78,7 @@ class Supply:
         del self.given[rounds:]
 
     def part(self, since: int) -> dict[str, list[str | None]]:
-        """What participants after the first so many received; `extend` accepts it."""
+        """The sites and kits of participants after the first `since`; `extend` accepts them."""
         given = self.given[since:]
         return {"sites": [site for site, _ in given], "kits": [kit for _, kit in given]}
 
