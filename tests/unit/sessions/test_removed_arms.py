@@ -125,8 +125,8 @@ def test_arms_that_the_design_gives_nothing_share_equally_and_a_single_one_is_ce
 
 
 UNFIT: list[tuple[Design, dict[str, Any], str]] = [
-    (UCB(), {}, "no random draws of its own"),
-    (LinUCB(), {"dimension": 2}, "no random draws of its own"),
+    (UCB(), {}, "makes no random draws"),
+    (LinUCB(), {"dimension": 2}, "makes no random draws"),
     (SuccessiveElimination(), {}, "waits for outcomes"),
     (Mixture(SuccessiveElimination()), {}, "waits for outcomes"),
     (ConSE(), {"features": 2}, "waits for outcomes"),
