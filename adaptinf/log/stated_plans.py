@@ -18,7 +18,7 @@ CALL = "Plan.of(log).analyse(log)"
 
 @runtime_checkable
 class StatedPlan(Protocol):
-    """What trials and recommendations need to know of a plan; `Plan` is one."""
+    """The interface of a plan that trials and recommendations use; `Plan` implements it."""
 
     design: Any
     arms: tuple[Any, ...]
@@ -82,7 +82,7 @@ def looks_of(log: Any) -> list[Mapping[str, Any]]:
 
 
 def overridden(log: Any) -> list[Mapping[str, Any]]:
-    """Those that ended the trial, but after which someone continued it."""
+    """Looks that ended the trial, but after which someone continued it."""
     return [look for look in looks_of(log) if look["overridden"]]
 
 

@@ -79,8 +79,8 @@ class Plan(StoredPlan, Planning):
         at most this. Futility is not binding: a trial may continue, and levels do not depend on it.
     drop : float or sequence of float, optional
         One of several treatments leaves if its standardised score at a look before the last is at most this.
-        The design goes on with the other arms. This is not binding either: the critical values of the others
-        do not depend on it.
+        The design continues with the other arms. This is not binding either: the critical values of the
+        others do not depend on it.
     sides : {2, 1}
         Whether the test is two-sided, or rejects only if the treatment is better.
     alpha : float
@@ -113,7 +113,7 @@ class Plan(StoredPlan, Planning):
     dropout : float
         In simulations: share of participants without an outcome. They are replaced.
     clock : {"rounds", "date"}
-        What looks are counted in. Alpha is spent in proportion to it. A look by date uses the participants
+        The unit in which looks are counted and alpha is spent. A look by date uses the participants
         before the first one whose outcome is pending at that time; once all participants of the horizon are
         known, a look is the last one.
     start : date, datetime or str, optional
@@ -445,7 +445,7 @@ class Plan(StoredPlan, Planning):
         )
 
     def assumes(self, log: AdaptiveLog) -> tuple[str, ...]:
-        """What the results for a log assume.
+        """The assumptions of the results for a log.
 
         Parameters
         ----------

@@ -49,7 +49,7 @@ class Scores:
 
 
 class ClosedTests:
-    """The tests of all hypotheses about J treatments; each is only computed as far as it is asked for."""
+    """The tests of all hypotheses about J treatments; each is computed up to the requested look."""
 
     def __init__(self, scores: Scores, spent: FloatArray, sides: int) -> None:
         self.scores, self.spent, self.sides = scores, spent, sides
@@ -186,7 +186,7 @@ class Following:
         self.decision: Decision = "continue"
 
     def proceed(self, processes: ScoreProcesses, absent: IntArray) -> None:
-        """The next look; absent (J,), the first look without each treatment, as the log says."""
+        """The next look; absent (J,), the first look without each treatment according to the log."""
         self._look += 1
         look, scores, rule = self._look, self._scores, self._rule
         self.gone = np.where(self._leaves < _NEVER, self._leaves, absent)
@@ -240,7 +240,7 @@ class Following:
 
 
 def follow_several(processes: ScoreProcesses, gone: IntArray, rule: Rule) -> SeveralCourse:
-    """The course over the looks that a trial has reached; gone (J,), as its log says."""
+    """The course over the looks that a trial has reached; gone (J,), as stated in its log."""
     following = Following(processes.products.shape[1], rule)
     for _ in range(len(processes.products)):
         following.proceed(processes, gone)

@@ -186,7 +186,7 @@ def outcomes_of(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray]:
 
 
 def missing_assumed(log: AdaptiveLog) -> list[str]:
-    """What is assumed about missing rewards, if there are any."""
+    """The assumption about missing rewards, if there are any."""
     return [] if log.missing is None else [AT_RANDOM(given="the arm"), STEADY()]
 
 

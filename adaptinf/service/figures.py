@@ -1,4 +1,4 @@
-"""Figures of the service for Prometheus, none of which concerns an arm, an outcome or a participant."""
+"""Metrics of the service for Prometheus, none of which concerns an arm, an outcome or a participant."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Figures:
         self.unlogged = Counter("adaptinf_unlogged", "Lines omitted from the access log", registry=own)
 
     def text(self, status: Mapping[str, int | str] | None = None, alarms: Mapping[str, bool] = NONE) -> bytes:
-        """All figures in Prometheus' format, with counts and alarms of a trial if its status is given."""
+        """All metrics in Prometheus' format, with counts and alarms of a trial if its status is given."""
         own = generate_latest(self._all())
         if status is None:
             return own

@@ -111,7 +111,7 @@ class Problem:
 
 
 def refused(code: str) -> ParameterError:
-    """What a request raises that the trial refuses: the code stands in place of the library's text."""
+    """Raised if the trial refuses a request: the code replaces the library's text."""
     return ParameterError("a request", [code])
 
 

@@ -1,4 +1,4 @@
-"""Who may do what: the one table from which the service, its OpenAPI document, tests and docs are made."""
+"""The calls that each role may use: the only table for the service, its OpenAPI document, tests and docs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Call(NamedTuple):
     keyed: bool = False
     """Whether it requires an Idempotency-Key."""
     sited: bool = False
-    """Whether a token of one site may use it: its answer then concerns this site alone."""
+    """Whether a token for one site may use it; the answer then concerns only this site."""
     basic: bool = False
     """Whether the token is the password of HTTP Basic."""
 

@@ -1,4 +1,4 @@
-"""The configuration file of a service: what it offers to other software, and whom it tells of alarms."""
+"""The configuration file of a service: interfaces to other software, and receivers of alarms."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _HELD = "it contains secrets, but other users can read it: run chmod 600 on it"
 
 @dataclass(frozen=True, slots=True)
 class LibreClinica:
-    """What LibreClinica needs to randomise by this service."""
+    """The settings with which LibreClinica randomises through this service."""
 
     study: str
     """Its study OID."""
     url: str
-    """Address of this service as LibreClinica reaches it."""
+    """Address at which LibreClinica reaches this service."""
     username: str
     token: str
     """A token with the role assigner, which is the password."""
     secret_path: str = ""
-    """First part of the address at which LibreClinica asks for the password; empty: it cannot ask."""
+    """First part of the address at which LibreClinica requests the password; empty if it must not."""
     context: str = ""
-    """The question whose answer is the context; empty: participants have none."""
+    """The question whose answer is the context; if empty, participants have no context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +49,27 @@ class Alarms:
     every_seconds: float = 60.0
     """Time between checks."""
     overdue_days: float | None = None
-    """Age of a decision whose outcome has not arrived; None: outcomes may take any time."""
+    """Age from which a pending outcome is overdue; if None, outcomes may take any time."""
     free_gigabytes: float = 1.0
-    """Least room on the disk of the trial's file."""
+    """Smallest free space on the disk that contains the trial's file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Who is told of alarms and unblindings."""
+    """The receivers of alarms and unblindings."""
 
     name: str
     url: str
     secret: str
     ca: str = ""
-    """File with the certificates that are trusted; empty: those of the system."""
+    """File with trusted certificates; if empty, those of the system are used."""
     arms: bool = False
-    """Whether it is told of alarms that concern arms."""
+    """Whether it is notified of alarms that concern arms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a configuration file turns on; by default nothing."""
+    """The features that a configuration file turns on; by default none."""
 
     libreclinica: LibreClinica | None = None
     alarms: Alarms | None = None
@@ -82,8 +82,8 @@ NOTHING = Settings()
 def settings_from(path: Path) -> Settings:
     """Read a configuration file.
 
-    Raises FileError if it cannot be read, or by others than its owner, and ParameterError with every problem
-    in it.
+    Raises FileError if it cannot be read, or can be read by users other than its owner, and ParameterError
+    with every problem in it.
     """
     try:
         text = path.read_bytes()

@@ -15,7 +15,7 @@ GONE = "gone"
 """In an entry: its sealed fields can no longer be read, because the secret was destroyed."""
 SALT, _SALT_BYTES = "salt", 16
 START = ""
-"""What stands for the digest before the first row."""
+"""The value used as the digest before the first row."""
 as_text = json.JSONEncoder(separators=(",", ":")).encode
 """An entry, or a part of one, as JSON; encoded once, as `json.dumps` would for each row."""
 

@@ -65,7 +65,7 @@ class Act:
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
         "moved", "migrate", "look", "amend_plan", "token" (one was issued), "revoke", "rekey", "add_arm",
         "add_site", "add_kits", "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent"
-        (a webhook was told).
+        (a webhook was notified).
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None

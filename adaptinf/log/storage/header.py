@@ -57,7 +57,7 @@ def check_size(what: str, size: int, most: int) -> None:
 
 
 def deflated(text: bytes) -> bytes:
-    """Compressed text, as far as it may be decompressed again, in base 64."""
+    """Text in base 64, compressed unless its size would exceed the limit on decompression."""
     compressed = zlib.compress(text)
     kept = compressed if len(text) <= most_inflated(len(compressed)) else zlib.compress(text, level=0)
     return base64.b64encode(kept)

@@ -384,9 +384,7 @@ def _codes(what: str, values: NDArray[Any], labels: Sequence[Label]) -> IntArray
     unknown = [label for label in distinct.tolist() if str(label) not in positions]
     if unknown:
         shown = f"{unknown!r:.200}"
-        raise ParameterError(
-            f"column {what}", [f"there are labels that are absent from the metadata: {shown}"]
-        )
+        raise ParameterError(f"column {what}", [f"some labels are absent from the metadata: {shown}"])
     return np.array([positions[str(label)] for label in distinct.tolist()], dtype=np.int64)[codes]
 
 

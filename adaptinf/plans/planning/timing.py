@@ -1,8 +1,9 @@
-"""Trials in calendar time: participants arrive at random, and outcomes come late or never.
+"""Trials in calendar time: participants arrive at random, and outcomes arrive late or never.
 
 Participants count in the order of their arrival. A look takes place once all outcomes of its participants are
-known; those who arrive in the meantime are its overrun. Participants whose outcome never comes are replaced.
-Assignments depend only on outcomes that have arrived, so the score remains a martingale in this order.
+known; those who arrive in the meantime are its overrun. Participants whose outcome never arrives are
+replaced. Assignments depend only on outcomes that have arrived, so the score remains a martingale in this
+order.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Timing:
 
     @property
     def late(self) -> bool:
-        """Whether outcomes come late or never."""
+        """Whether outcomes may arrive late or never."""
         return bool(self.delay) or self.dropout > 0.0
 
     @property
@@ -117,7 +118,7 @@ class Calendar:
 
 
 def calendar_of(timing: Timing, horizon: int, rng: np.random.Generator) -> Calendar:
-    """Draw a trial that goes on until `horizon` participants have an outcome."""
+    """Draw a trial that continues until `horizon` participants have an outcome."""
     kept = np.ones(horizon, dtype=bool)
     if timing.dropout > 0.0:
         parts = [rng.random(horizon) >= timing.dropout]

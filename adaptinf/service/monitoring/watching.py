@@ -1,4 +1,4 @@
-"""Calls for those who watch a trial."""
+"""Calls for monitoring a trial."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _role(request: Request) -> Literal["monitor", "statistician", "operator"]:
 
 
 def add_watching(app: FastAPI, trial: Trial, ask: Ask, answer: Answer, on: bool) -> None:
-    """Add the calls; `ask` and `answer` ask the trial, and `on` is whether this service raises alarms."""
+    """Add the calls; `ask` and `answer` ask the trial, and `on` states whether alarms are raised."""
 
     @app.get(BY_NAME["events"].path, response_model=Events)
     async def listed(request: Request, after: _After = 0, limit: _Limit = 100) -> Response:

@@ -1,4 +1,4 @@
-"""Which pages there are, and who may see them: the one table for the pages, their tests and the docs."""
+"""The pages and the roles that may see them: the only table for the pages, their tests and the docs."""
 
 from __future__ import annotations
 

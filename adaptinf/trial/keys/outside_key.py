@@ -56,7 +56,7 @@ def make_key(path: Path) -> None:
 
 
 def _printed(command: str) -> bytes:
-    """What a command prints; its own messages go to standard error."""
+    """The key printed by a command, whose own messages go to standard error."""
     try:
         done = subprocess.run(
             shlex.split(command), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=_PATIENCE

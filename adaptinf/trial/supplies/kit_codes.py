@@ -111,7 +111,7 @@ def form_problems(codes: Sequence[Any], taken: Iterable[str]) -> list[str]:
 
 
 def look(code: str) -> str:
-    """What two codes that could be confused have in common."""
+    """The form that two codes share if they could be confused."""
     return reads_as(code).lower()
 
 
