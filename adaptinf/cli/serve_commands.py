@@ -67,7 +67,7 @@ def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
 
 
 def token_of_trial(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Issue a token and print it alone; or revoke one; or list all."""
+    """Issue a token and print only it, revoke a token, or list all tokens."""
     if arguments.role is not None and arguments.revoke is not None:
         arguments.parser.error("give --role to issue a token or --revoke to revoke one, not both")
     if arguments.role is not None:

@@ -264,7 +264,9 @@ def _finish_flags(parser: CommandParser) -> None:
 def _unblind_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", required=True, metavar="TEXT", help="who it is")
     parser.add_argument("--reason", required=True, metavar="TEXT", help="reason; stored in the trial")
-    parser.add_argument("--by", required=True, metavar="TEXT", help="who requests it; stored in the trial")
+    parser.add_argument(
+        "--by", required=True, metavar="TEXT", help="the person who requests it; stored in the trial"
+    )
 
 
 def _amend_flags(parser: CommandParser) -> None:

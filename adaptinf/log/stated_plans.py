@@ -13,7 +13,7 @@ GOES_ON = "continue"
 """The decision at a look that does not end a trial."""
 
 CALL = "Plan.of(log).analyse(log)"
-"""How the results of a log's plan are computed."""
+"""The function that computes the results of a log's plan."""
 
 
 @runtime_checkable
@@ -34,7 +34,7 @@ class StatedPlan(Protocol):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Its arguments except the design, as plain values."""
+        """The arguments of the plan except the design, as plain values."""
 
     def look(self, log: Any, stage: int | None = None) -> Any:
         """The state of a trial at its latest look, or at that of a stage."""

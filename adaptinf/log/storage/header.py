@@ -1,4 +1,4 @@
-"""A file's statement about its log: made on writing, checked on reading, and bounded in size.
+"""The header of a log's file: created on writing, checked on reading, and limited in size.
 
 Arrow's own objects for Parquet footers and compressed metadata terminate the process if some of their numbers
 are damaged. The footer is a structure of Thrift's compact protocol; its fields have the numbers defined by

@@ -214,7 +214,7 @@ _NAMES = OrNone(
 _DESIGN = OrNone(
     Is(
         lambda value: isinstance(value, tuple) and [type(item) for item in value] == [str, dict],
-        "a name and its parameters or None",
+        "a name and its parameters, or None",
     )
 )
 _PLAIN = OrNone(Is(dict, "a dict or None"))

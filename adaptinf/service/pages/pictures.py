@@ -27,7 +27,7 @@ def in_theme(theme: str, draw: Callable[[], Any]) -> bytes:
 
 
 def enrolment(times: Sequence[float], horizon: int, looks: Sequence[int]) -> Any:
-    """Participants over time, with the largest number and the planned looks."""
+    """Participants over time, with the planned number and the planned looks."""
     _, axes = plots.figure()
     lined(axes)
     dates = [datetime.fromtimestamp(one, UTC) for one in times]

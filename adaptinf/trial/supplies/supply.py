@@ -93,7 +93,7 @@ class Supply:
                 self._take(code)
 
     def of(self, step: int) -> dict[str, str]:
-        """Site and kit of a round, as far as there are any."""
+        """Site and kit of a round, if it has them."""
         site, kit = self.given[step] if step < len(self.given) else (None, None)
         return {name: value for name, value in (("site", site), ("kit", kit)) if value is not None}
 
