@@ -471,7 +471,7 @@ def test_bad_arguments_are_all_listed(tmp_path):
         )
     text = str(caught.value)
     for part in (
-        "names that are not empty",
+        "must be non-empty strings",
         "designs['x'] must be a design",
         "environments must be a dict",
         "'a: b'",
