@@ -191,7 +191,7 @@ REFUSED: list[tuple[Design, dict[str, Any], str]] = [
     (Thompson(initial_pulls=2), {}, "Thompson cannot add arms"),
     (Mixture(LinUCB()), {"dimension": 1}, "Mixture cannot add arms"),
     (Uniform(), {"dimension": 1}, "participants have context vectors"),
-    (UCB(), {}, "UCB makes no random draws of its own"),
+    (UCB(), {}, "UCB makes no random draws"),
     (
         Mixture(PrivateUCB(epsilon=1.0)),
         {"outcome_window": 1},
@@ -202,7 +202,7 @@ REFUSED: list[tuple[Design, dict[str, Any], str]] = [
         {"outcome_window": 1},
         "PrivateSuccessiveElimination is private, and no guarantee covers the choice",
     ),
-    (FunctionDesign(lambda state, context, rng: [0.4, 0.6]), {}, "FunctionDesign plans with the arms"),
+    (FunctionDesign(lambda state, context, rng: [0.4, 0.6]), {}, "FunctionDesign cannot add arms"),
 ]
 
 

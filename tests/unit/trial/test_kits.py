@@ -160,7 +160,7 @@ def test_requests_of_operators_count_once(path: Path) -> None:
         assert refused(trial.retire_kit, "000000", key="loss 3", **WHY) == "there is no kit '000000'"
         assert "another request" in refused(trial.retire_kit, "000000", key="loss", **WHY)
         assert "another request" in refused(trial.add_site, "Genf", key="site 2", by="the office")
-        assert "one of add_site" in refused(trial.assign, 1, key="site 2", site="Bern")
+        assert "another request (add_site)" in refused(trial.assign, 1, key="site 2", site="Bern")
         made = trial.assign(1, key="a", site="Bern")
         assert (
             refused(trial.retire_kit, made.kit, key="l", **WHY)
