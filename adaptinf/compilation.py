@@ -269,7 +269,7 @@ _enabling = threading.Lock()
 
 
 def _cache_on_disk(dispatcher: Any, folder: Path) -> bool:
-    """Let Numba cache a function in a folder, and say whether it does; it may find another by itself."""
+    """Let Numba cache a function in a folder, and return whether it does; Numba may choose another folder."""
     with _enabling:
         before = _config.CACHE_DIR
         _config.CACHE_DIR = str(folder)

@@ -92,7 +92,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "Scores of plans keep their level under drift, and need fewer rewards than with arm means",
             (
                 r"in (\d+ of \d+) rows with the\s+plan's predictions.*?"
-                r"clock is at most ([\d.]+\d), that of arm means ([\d.]+\d)"
+                r"clock is at most ([\d.]+\d), and that of arm means is at most ([\d.]+\d)"
             ),
             "errors at most .055 in {0} rows; largest clock {1}, with arm means {2}",
             "nominal .05; 1",
@@ -371,7 +371,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "service": (
             "A trial over HTTP answers hundreds of requests a second",
-            r"p99 below 100 ms: \*\*(\d+)\*\*, where (\d+) are wanted",
+            r"p99 below 100 ms is \*\*(\d+)\*\*; the target is (\d+)",
             "{0} pairs of an assignment and its outcome a second, from one process",
             "{1} on an idle machine",
         ),

@@ -348,9 +348,9 @@ DIFFERENCES = {
     "ratio-contrast": "ratio of {reward} to {denominator}",
     "policy-contrast": "value",
 }
-"""What is compared, by the kind of estimand."""
+"""The quantities that are compared, by the kind of estimand."""
 LIFTS = {"lift": "mean {reward}", "ratio-lift": "ratio of {reward} to {denominator}"}
-"""The same for relative effects."""
+"""The comparison of relative effects, by the kind of estimand."""
 LEVEL_KINDS = {
     "arm-mean": "mean {reward}",
     "bin-mean": "mean {reward}",

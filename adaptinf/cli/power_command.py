@@ -58,7 +58,11 @@ def add_power(commands: Any, short: str) -> None:
     )
     sizes = plan.add_mutually_exclusive_group(required=True)
     sizes.add_argument(
-        "--horizon", nargs="+", type=int, metavar="N", help="numbers of participants; several are compared"
+        "--horizon",
+        nargs="+",
+        type=int,
+        metavar="N",
+        help="number of participants; if several are given, they are compared",
     )
     sizes.add_argument(
         "--power", type=float, metavar="NUMBER", help="find the smallest horizon with this power"

@@ -26,7 +26,7 @@ def serve_flags(parser: CommandParser) -> None:
     parser.add_argument("--certificate", type=path_of, metavar="FILE", help=said)
     said = "processes that answer, for a trial in PostgreSQL; 1"
     parser.add_argument("--workers", type=int, default=1, metavar="N", help=said)
-    said = "TOML file that turns on what others are offered or told; readable by its owner alone"
+    said = "TOML file that turns on alarms, webhooks and other options; readable only by its owner"
     parser.add_argument("--configuration", type=path_of, metavar="FILE", help=said)
     parser.add_argument("--private-key", type=path_of, metavar="FILE", help="PEM file with its private key")
 
@@ -37,7 +37,7 @@ def token_flags(parser: CommandParser) -> None:
     parser.add_argument("--days", type=int, help="days until it expires; 365")
     parser.add_argument("--site", metavar="NAME", help="limit the token to the participants of a site")
     parser.add_argument("--revoke", type=int, metavar="ID", help="refuse a token from now on")
-    parser.add_argument("--by", metavar="TEXT", help="who is responsible; stored in the trial")
+    parser.add_argument("--by", metavar="TEXT", help="the person responsible; stored in the trial")
 
 
 def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
 
 
 def token_of_trial(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Issue a token and print it alone; or revoke one; or list all."""
+    """Issue a token and print only it, revoke a token, or list all tokens."""
     if arguments.role is not None and arguments.revoke is not None:
         arguments.parser.error("give --role to issue a token or --revoke to revoke one, not both")
     if arguments.role is not None:

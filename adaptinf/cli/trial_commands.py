@@ -55,7 +55,7 @@ _SAID = {
     "create": "create a trial in a new file or an empty database",
     "assign": "choose an arm for a participant",
     "record": "record the outcome of a decision",
-    "amend": "correct an outcome that was recorded wrongly",
+    "amend": "correct an outcome that was recorded incorrectly",
     "status": "show the status of the trial",
     "look": "take the look of the plan that is due, record it, and follow its decision",
     "looks": "list the looks so far",
@@ -78,8 +78,8 @@ _SAID = {
     "pause": "stop assigning participants until the trial is resumed",
     "resume": "assign again",
     "finish": "end the trial permanently",
-    "key": "make a key, with which trials are sealed, in a new file",
-    "rekey": "let another key open the trial, and the present one no longer",
+    "key": "create a key for sealing trials, in a new file",
+    "rekey": "replace the key that opens the trial",
     "token": "issue, list or revoke tokens of programs that use the trial over HTTP",
     "serve": "answer requests over HTTP",
 }
@@ -264,7 +264,9 @@ def _finish_flags(parser: CommandParser) -> None:
 def _unblind_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", required=True, metavar="TEXT", help="who it is")
     parser.add_argument("--reason", required=True, metavar="TEXT", help="reason; stored in the trial")
-    parser.add_argument("--by", required=True, metavar="TEXT", help="who requests it; stored in the trial")
+    parser.add_argument(
+        "--by", required=True, metavar="TEXT", help="the person who requests it; stored in the trial"
+    )
 
 
 def _amend_flags(parser: CommandParser) -> None:
@@ -336,7 +338,7 @@ _OTHERS = {
     "retention": retention,
     "expire": expire,
 } | dict.fromkeys(operator_options.SAID, operator_options.act)
-"""Actions in files of their own."""
+"""Actions that are defined in separate files."""
 
 
 # Only these requests can come as lines of JSON, with these fields.

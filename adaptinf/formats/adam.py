@@ -221,7 +221,7 @@ def read_adam(
         one column named after each arm and, in addition, the columns of ADSL by which rows are looked up,
         such as a stage or stratum.
     treatment : {"planned", "actual"}
-        Whether the planned or the actual treatment is the action. Propensities apply to the planned treatment
+        Whether the action is the planned or the actual treatment. Propensities apply to the planned treatment
         only.
     planned, actual : str
         The columns of ADSL that contain the treatments.

@@ -350,7 +350,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
             if fields and not (len(fields) == 1 and not fields[0].strip()):
                 yield reader.line_num, fields
     except csv.Error as error:
-        problem = f"{path}: line {reader.line_num}: {error}; its quotes do not match"
+        problem = f"{path}: line {reader.line_num}: {error}; its quotation marks do not match"
         raise ParameterError(SUBJECT, [problem]) from None
 
 

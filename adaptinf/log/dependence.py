@@ -1,4 +1,4 @@
-"""Whether neighbouring rows' rewards are similar if their arm is the same.
+"""Whether the rewards of neighbouring rows with the same arm are similar.
 
 Events recorded twice and returning units can cause this.
 

@@ -32,7 +32,7 @@ class Interim(LogColumns):
     """The state of a log at an earlier time."""
 
     __iter__ = None
-    """Refuse: a log is not a sequence of rows, although `log[:n]` is its beginning; `frame` contains rows."""
+    """Refuse iteration: a log is not a sequence of rows, although `log[:n]` is its beginning; use `frame`."""
 
     def until(self, round: Any, *, missing: str | None = None, stopping: str | None = None) -> Self:
         """The log as of an earlier round, for an interim analysis.
@@ -142,7 +142,7 @@ def _slice_end(rounds: object, n_rounds: int) -> int:
 
 
 class _Limit:
-    """A number or a time up to which values count."""
+    """A limit, a number or a time, up to which values count."""
 
     def __init__(self, value: Any, inclusive: bool = True) -> None:
         self._value, self._inclusive = value, inclusive
@@ -153,7 +153,7 @@ class _Limit:
 
 
 def _limit_of(rounds: NDArray[Any], given: Any) -> _Limit | None:
-    """The user's limit in the type of the rounds; None if it is of another type."""
+    """The user's limit in the type of the rounds; None if it has another type."""
     if rounds.dtype.kind != "M":
         return _Limit(float(given)) if _is_number(given) else None
     if isinstance(given, np.datetime64):

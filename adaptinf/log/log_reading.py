@@ -208,7 +208,7 @@ def _is_propensity(name: str, propensities: Any) -> bool:
 
 
 def _listed(given: Any) -> list[str]:
-    """Names of columns, as far as they are valid; the log reports problems with the others."""
+    """Valid names of columns; the log reports problems with the others."""
     names = [given] if isinstance(given, str) else given
     return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 

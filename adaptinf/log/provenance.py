@@ -66,7 +66,7 @@ class Promises:
         return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
 
     def unpromised_by(self, reason: str) -> Self:
-        """The same log without a guarantee: part of it was chosen from data that noise did not mask."""
+        """The log without a guarantee, because part of it was chosen based on data not masked by noise."""
         if self.guarantee is None and not self.unpromised:
             return self
         made: Any = copy(self)
@@ -84,7 +84,7 @@ class Promises:
         return f"; {claims.ADAPTIVE(reacted='adapted' if self.adaptive else 'did not adapt')}"
 
     def stating(self, stopping: str) -> Self:
-        """The same log with a different statement on how its number of rounds was determined."""
+        """The log with a different statement on how its number of rounds was determined."""
         if self.stopping == stopping:
             return self
         made: Any = copy(self)
@@ -92,7 +92,7 @@ class Promises:
         return made  # type: ignore[no-any-return]
 
     def stopped_by(self, reason: str) -> Self:
-        """The same log for a trial that ended before its horizon, with the reason."""
+        """The log of a trial that ended before its horizon, with the reason."""
         made: Any = copy(self.stating("data-chosen"))
         record = self.design or DesignRecord("unknown")
         made.design = replace(record, parameters={**record.parameters, STOP_REASON: reason})
@@ -108,9 +108,9 @@ class Promises:
     def person_guarantee(self) -> PrivacyGuarantee | None:
         """The guarantee for a person with all of their rounds; None if units are not given or have one round.
 
-        It refers to `rounds_per_unit` rounds if this number was declared. Otherwise it refers to the largest
-        number of rounds of any unit in the log, which depends on the data: anyone who must not learn it has
-        to be given a cap instead.
+        It refers to `rounds_per_unit` rounds if this number was declared. Otherwise, it refers to the largest
+        number of rounds of any unit in the log, which depends on the data: if this number must not be
+        disclosed, declare a cap instead.
         """
         return self._of_persons(self.guarantee)
 
@@ -182,5 +182,5 @@ def most_rounds(units: NDArray[Any] | None) -> int:
 
 
 def source_note(source: str | None) -> str:
-    """How a text marks a guarantee that was not computed by a design."""
+    """The text that marks a guarantee not computed by a design."""
     return "; stated by the user, not derived" if source == "stated" else ""

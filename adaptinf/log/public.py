@@ -1,4 +1,4 @@
-"""The public part of a log, which its privacy guarantee covers: part by part, with reasons."""
+"""The public part of a log, which its privacy guarantee covers, with a reason for each component."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def context_names(log: LogColumns) -> list[str]:
 
 
 def stated_outputs(log: LogColumns | PublicLog) -> Outputs | None:
-    """What the log's design states about its outputs."""
+    """The statements of the log's design about its outputs."""
     traits = None if log.design is None else log.design.traits
     return None if traits is None else traits.outputs
 
@@ -462,7 +462,7 @@ class Publishable:
         -------
         PublicLog
             Releases, declared parameters and, under the standard notion, actions and everything that follows
-            from them, with a reason for every part. It has its own writer.
+            from them, with a reason for every part. It has its own methods for writing files.
 
         Raises
         ------

@@ -13,12 +13,12 @@ GOES_ON = "continue"
 """The decision at a look that does not end a trial."""
 
 CALL = "Plan.of(log).analyse(log)"
-"""How the results of a log's plan are computed."""
+"""The function that computes the results of a log's plan."""
 
 
 @runtime_checkable
 class StatedPlan(Protocol):
-    """What trials and recommendations need to know of a plan; `Plan` is one."""
+    """The interface of a plan that trials and recommendations use; `Plan` implements it."""
 
     design: Any
     arms: tuple[Any, ...]
@@ -34,7 +34,7 @@ class StatedPlan(Protocol):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Its arguments except the design, as plain values."""
+        """The arguments of the plan except the design, as plain values."""
 
     def look(self, log: Any, stage: int | None = None) -> Any:
         """The state of a trial at its latest look, or at that of a stage."""
@@ -82,7 +82,7 @@ def looks_of(log: Any) -> list[Mapping[str, Any]]:
 
 
 def overridden(log: Any) -> list[Mapping[str, Any]]:
-    """Those that ended the trial, but after which someone continued it."""
+    """Looks that ended the trial, but after which someone continued it."""
     return [look for look in looks_of(log) if look["overridden"]]
 
 

@@ -1,8 +1,8 @@
 """Decisions of a plan at its looks, from the scores so far and nothing else.
 
 Alpha is spent by calendar: each look may spend a share that was fixed in advance. Critical values use the
-observed information, so they are valid however it grows. A look with too little data makes no test, and its
-alpha is carried over to the next look.
+observed information, so they are valid regardless of how it grows. A look with too little data makes no test,
+and its alpha is carried over to the next look.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def no_ends() -> IntArray:
 class Rule:
     """When to stop; spent, futility, drop (k,), by look.
 
-    The level of each look; |z| or z at or below which to give up; and z at or below which one of several
-    treatments leaves. `least` is the smallest effective number of rewards, and of the rarer outcome, of
-    either arm at a test.
+    The level of each look; |z| or z at or below which to stop for futility; and z at or below which one of
+    several treatments is dropped. `least` is the smallest effective number of rewards, and of the rarer
+    outcome, of either arm at a test.
     """
 
     spent: FloatArray
@@ -56,7 +56,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """A trial up to its last look so far, counted from 0; tests (m,), the looks that tested something.
+    """A trial up to its latest look, counted from 0; tests (m,), the looks at which a test was made.
 
     `ends` (k,) are the rounds up to each look.
 
@@ -86,7 +86,7 @@ class Course:
         return float(math.sqrt(self.information[-1]) / self.slope[-1])
 
     def stopped(self) -> Stopped:
-        """The trial as stage-wise ordering sees it; futility does not bind, so it is left out."""
+        """The trial as needed for stage-wise ordering, without futility, which is not binding."""
         lower = -self.bound if self.sides == 2 else np.full(len(self.bound), -np.inf)
         score = float(self.z[-1] * math.sqrt(self.information[-1]))
         return Stopped(self.information, self.slope, lower, self.bound, score)
@@ -101,7 +101,7 @@ def course_of(
     sides: int,
     pvalue: float,
 ) -> Course:
-    """The course of a trial that tested something at every look; bound, z (m,) and longer."""
+    """The course of a trial that made a test at every look; bound and z have m or more entries."""
     upto = look + 1
     parts = process.clock[:upto], process.slope[:upto], bound[:upto], z[:upto]
     return Course(decision, look, tuple(range(upto)), *parts, sides, pvalue)
@@ -123,7 +123,7 @@ def with_all(course: Course, process: ScoreProcess, rounds: int) -> Course:
 
 
 def follow(process: ScoreProcess, rule: Rule) -> Course:
-    """The course of a trial over the looks that it has reached, to the one at which it stops."""
+    """The course of a trial over the looks reached so far, up to the one at which it stops."""
     walk, carried = Walk(), 0.0
     decision: Decision = "continue"
     tests: list[int] = []

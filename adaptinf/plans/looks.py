@@ -1,4 +1,4 @@
-"""Looks at a trial: what was tested, and what follows."""
+"""Looks at a trial, with their tests and decisions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Look:
     decision : {"continue", "reject", "futility", "no rejection", "too few data"}
         What follows.
     leading : label
-        The treatment of the statistic and the bound: of several, that with the largest score.
+        The treatment to which the statistic and the bound refer; of several, the one with the largest score.
     rejected, dropped : tuple of labels
         Of several treatments, those whose null is rejected, and those that have left or leave now.
     planned : tuple of numbers

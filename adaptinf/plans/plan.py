@@ -61,8 +61,8 @@ class Plan(Planning):
         Rounds of a trial that does not stop; by default that of the last look. With ``clock="date"``, the
         largest number of participants; by default `accrual` times the days.
     spending : str
-        How alpha is spent over the looks, as in `spending_bounds`. The classical designs spend at each look
-        the amount implied by information that grows with the number of rounds.
+        How alpha is spent over the looks, as in `spending_bounds`. At each look, the classical designs spend
+        the amount that they would if information grew in proportion to the number of rounds.
     gamma, rho : float
         Parameters of the spending families, as in `spending_bounds`.
     futility : float or sequence of float, optional
@@ -70,8 +70,8 @@ class Plan(Planning):
         at most this. Futility is not binding: a trial may continue, and levels do not depend on it.
     drop : float or sequence of float, optional
         One of several treatments leaves if its standardised score at a look before the last is at most this.
-        The design goes on with the other arms. This is not binding either: the critical values of the others
-        do not depend on it.
+        The design continues with the other arms. This is not binding either: the critical values of the
+        others do not depend on it.
     sides : {2, 1}
         Whether the test is two-sided, or rejects only if the treatment is better.
     alpha : float
@@ -104,7 +104,7 @@ class Plan(Planning):
     dropout : float
         In simulations: share of participants without an outcome. They are replaced.
     clock : {"rounds", "date"}
-        What looks are counted in. Alpha is spent in proportion to it. A look by date uses the participants
+        The unit in which looks are counted and alpha is spent. A look by date uses the participants
         before the first one whose outcome is pending at that time; once all participants of the horizon are
         known, a look is the last one.
     start : date, datetime or str, optional
@@ -367,7 +367,7 @@ class Plan(Planning):
         )
 
     def assumes(self, log: AdaptiveLog) -> tuple[str, ...]:
-        """What the results for a log assume.
+        """The assumptions of the results for a log.
 
         Parameters
         ----------

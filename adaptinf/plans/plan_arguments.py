@@ -102,9 +102,9 @@ def look_problems(looks: Any, rounds: FloatArray | None, horizon: Any) -> list[s
     """Problems with the rounds of looks."""
     listed = rounds is not None and rounds.ndim == 1 and len(rounds) > 0
     if not listed or rounds is None or not np.array_equal(rounds, np.floor(rounds)):
-        return [f"looks must be numbers of rounds, got {looks!r:.60}"]
+        return [f"looks must be whole numbers of rounds, got {looks!r:.60}"]
     if rounds[0] < 1 or np.any(np.diff(rounds) <= 0):
-        return [f"looks must be ascending numbers of rounds, got {looks!r:.60}"]
+        return [f"looks must be positive numbers of rounds in ascending order, got {looks!r:.60}"]
     if horizon is not None and horizon != rounds[-1]:
         return [f"the last look must be at the horizon, {horizon!r:.20}, got {looks!r:.60}"]
     return []
@@ -141,11 +141,11 @@ def limit_problems(name: str, given: Any, found: FloatArray | None) -> list[str]
     """Problems with scores at which something stops."""
     if found is not None:
         return []
-    return [f"{name} must be a number, or one for each look but the last, got {given!r:.60}"]
+    return [f"{name} must be one number, or one for each look except the last, got {given!r:.60}"]
 
 
 def law_problems(law: Any, margin: Any, design: Any, n_arms: int, rounds: FloatArray | None) -> list[str]:
     """Requirements of the laws that are exact; rounds (k,) of the looks, None if something else is wrong."""
     if law == "rerandomization" and margin != 0.0:
-        return [f"re-randomisation tests a difference of 0: margin must be 0, got {margin!r:.20}"]
+        return [f"margin must be 0, because re-randomisation tests a difference of 0, got {margin!r:.20}"]
     return count_problems(design, n_arms, rounds, margin) if law == "exact" else []

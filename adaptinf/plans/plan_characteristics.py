@@ -168,7 +168,7 @@ def scenarios_of(
 
 
 def check_design(plan: PlannedTrial, environment: Environment, count: bool = False) -> None:
-    """Refuse a design whose scores are constant, or that cannot drop an arm if the plan may ask for it.
+    """Refuse a design whose scores are constant, or that cannot drop an arm although the plan may drop one.
 
     A design that fails is not checked if errors are counted.
     """
@@ -188,7 +188,7 @@ def check_design(plan: PlannedTrial, environment: Environment, count: bool = Fal
 
 
 def difference(plan: PlannedTrial, environment: Environment) -> Any:
-    """The true difference of the treatment; of several, all of them, or NaN if only ranks are compared."""
+    """The true difference of the treatment, or of each of several; NaN if only ranks are compared."""
     found = several.differences(plan, environment)
     if plan.joint:
         return found
@@ -205,7 +205,7 @@ def simulated(
     count: bool = False,
     estimates: bool = True,
 ) -> tuple[dict[str, FloatArray], str]:
-    """Numbers of each trial, and the first error.
+    """The numbers that describe each trial, and the first error.
 
     By name (r,), `rounds` of each arm (r, K), and those of `each` treatment. If errors are counted, trials
     that fail are left out. Without estimates, only decisions are made.

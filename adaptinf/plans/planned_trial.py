@@ -201,7 +201,7 @@ class PlannedTrial(StoredPlan):
         return replace(found, ends=ends)
 
     def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog, ends: IntArray) -> SeveralCourse:
-        """The course of a trial of several treatments, of which some may have left."""
+        """The course of a trial of several treatments, some of which may have been dropped."""
         assert log.arrays.propensities is not None
         gone = left(log.arrays.propensities, self._codes(log), ends)
         return replace(follow_several(processes, gone, followed(self.rule_by(ends), log)), ends=ends)
@@ -261,7 +261,7 @@ class PlannedTrial(StoredPlan):
         return tuple(map(log.arms.index, (*self.treatments, self.control)))
 
     def refusal(self, log: AdaptiveLog) -> str:
-        """Why `analyse` refuses a log; empty if it does not.
+        """The reason if `analyse` refuses a log; otherwise empty.
 
         Parameters
         ----------

@@ -1,12 +1,12 @@
 """Decisions of a plan with several treatments and one control: closed tests at each look.
 
-A hypothesis says that some treatments have no effect. Each has a test of its own: at every look, the largest
-of their standardised scores is compared with the critical value at which their joint law spends the level of
-the look. A treatment is rejected once the tests of all hypotheses that contain it have rejected, so that the
-probability of rejecting any treatment without effect is at most alpha.
+A hypothesis states that certain treatments have no effect. Each has a test of its own: at every look, the
+largest of their standardised scores is compared with the critical value at which their joint law spends the
+level of the look. A treatment is rejected once the tests of all hypotheses that contain it have rejected, so
+that the probability of rejecting any treatment without effect is at most alpha.
 
-A treatment that has left is not tested any more, but stays in the critical values of the others as if it had
-continued. They are therefore valid whatever the reason for which it left.
+A treatment that was dropped is no longer tested, but counts in the critical values of the others as if it had
+continued. These are therefore valid regardless of why it was dropped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What the tests need of k looks.
+    """The quantities that the tests need at k looks.
 
     Shapes: z (k, J), scores as quantiles of the normal distribution; counted (k, J), whether a treatment
     takes part in the critical value, and tested (k, J), whether it can also be rejected; products (k, J, J),
@@ -49,7 +49,7 @@ class Scores:
 
 
 class ClosedTests:
-    """The tests of all hypotheses about J treatments; each is only computed as far as it is asked for."""
+    """The tests of all hypotheses about J treatments; each is computed up to the requested look."""
 
     def __init__(self, scores: Scores, spent: FloatArray, sides: int) -> None:
         self.scores, self.spent, self.sides = scores, spent, sides
@@ -186,7 +186,7 @@ class Following:
         self.decision: Decision = "continue"
 
     def proceed(self, processes: ScoreProcesses, absent: IntArray) -> None:
-        """The next look; absent (J,), the first look without each treatment, as the log says."""
+        """The next look; absent (J,), the first look without each treatment according to the log."""
         self._look += 1
         look, scores, rule = self._look, self._scores, self._rule
         self.gone = np.where(self._leaves < _NEVER, self._leaves, absent)
@@ -212,7 +212,7 @@ class Following:
         return bool(size.max(initial=-math.inf) >= self._tests.least(self._look))
 
     def _enter(self, processes: ScoreProcesses) -> None:
-        """What the tests need of a look."""
+        """The quantities that the tests need at one look."""
         look, scores = self._look, self._scores
         for j, process in enumerate(processes.each):
             size = min(float(process.effective[look]), float(process.events[look]))
@@ -240,7 +240,7 @@ class Following:
 
 
 def follow_several(processes: ScoreProcesses, gone: IntArray, rule: Rule) -> SeveralCourse:
-    """The course over the looks that a trial has reached; gone (J,), as its log says."""
+    """The course over the looks that a trial has reached; gone (J,), as stated in its log."""
     following = Following(processes.products.shape[1], rule)
     for _ in range(len(processes.products)):
         following.proceed(processes, gone)
@@ -250,7 +250,7 @@ def follow_several(processes: ScoreProcesses, gone: IntArray, rule: Rule) -> Sev
 
 
 def _futile(scores: Scores, gone: IntArray, look: int, rule: Rule) -> Decision:
-    """Whether every treatment has left, or has a score that is futile."""
+    """Whether every treatment has been dropped, or has a score that is futile."""
     stay = gone > look + 1
     size = np.abs(scores.z[look]) if rule.sides == 2 else scores.z[look]
     on = stay & ~(scores.tested[look] & (size <= rule.futility[look]))

@@ -47,10 +47,10 @@ def late_problems(plan: PlannedTrial) -> list[str]:
 
 
 def late_environment_problems(environment: Environment, rounds: int) -> list[str]:
-    """Why outcomes of an environment cannot come late."""
+    """The reasons if outcomes of an environment cannot arrive late."""
     if environment.dimension or environment.delayed:
-        told = "context vectors" if environment.dimension else "delays of its own"
-        return [f"{type(environment).__name__} has {told}: delay and dropout must be 0"]
+        told = "context vectors" if environment.dimension else "its own delays"
+        return [f"{type(environment).__name__} has {told}, so delay and dropout must be 0"]
     return environment.horizon_problems(rounds)
 
 
@@ -113,7 +113,7 @@ def opened(
 
 
 def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog:
-    """The rows with an outcome, as a log of their own."""
+    """The rows with an outcome, as a separate log."""
     frame = log.frame[kept].reset_index(drop=True)
     propensities = log.arrays.propensities
     columns: dict[str, Any] = {"action": "action", "reward": "reward"}
@@ -127,7 +127,7 @@ def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog
 
 
 class Followed(NamedTuple):
-    """A simulated trial up to its stop, at least; action, reward (T,), of participants with an outcome."""
+    """A simulated trial, at least up to its stop; action, reward (T,) of participants with outcomes."""
 
     action: IntArray
     reward: FloatArray
@@ -153,7 +153,7 @@ def run(
 def _run_from_look_to_look(
     plan: PlannedTrial, environment: Environment, rng: np.random.Generator, fast: bool
 ) -> Followed:
-    """One trial from which treatments are removed as in a live one: once a look knows its outcomes."""
+    """One trial from which treatments are removed as in a live one, when all outcomes of a look are known."""
     calendar = calendar_for(plan, rng)
     ends, by_date = ends_of(plan, calendar), plan.start is not None
     session, people = opened(plan, environment, calendar, rng)

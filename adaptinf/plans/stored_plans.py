@@ -1,4 +1,4 @@
-"""Plans stored in trials and logs: their arguments as plain values, and what a log says of its looks."""
+"""Plans stored in trials and logs: their arguments as plain values, and the looks that a log records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adaptinf.typing import FloatArray, IntArray, Validity
 
 
 class StoredPlan:
-    """What trials and logs need to know of a plan."""
+    """The parts of a plan that trials and logs use."""
 
     given: Mapping[str, Any]
     """Its arguments."""
@@ -82,7 +82,7 @@ class StoredPlan:
     def arguments(self) -> dict[str, Any]:
         """Its arguments except the design, as plain values."""
         if hasattr(self.given["delay"], "rvs"):
-            problem = "a file cannot store the distribution of delays: use plan.changed(delay=0)"
+            problem = "a distribution of delays cannot be stored in a file: use plan.changed(delay=0)"
             raise ParameterError("Plan", [problem])
         return {name: _plain(value) for name, value in self.given.items() if name != "design"}
 
@@ -101,7 +101,7 @@ def stage_problems(stage: Any, reached: int, rounds: int) -> list[str]:
     """Problems with the number of a look, if a log has reached some."""
     problems = COUNT("stage", stage)
     if not problems and stage > reached:
-        problems = [f"look {stage} has not been reached after {rounds:,} rounds, only {reached} looks"]
+        problems = [f"look {stage} has not been reached: after {rounds:,} rounds, only {reached} looks have"]
     return problems
 
 
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
 def stated_by(log: Any, design: Design | None) -> tuple[Design, dict[str, Any]]:
     """Design and further arguments of the plan in a log; a user-defined design may be given."""
     if not states_plan(log):
-        raise ParameterError("Plan.of", ["the log states no plan: it is not the log of a trial with one"])
+        raise ParameterError("Plan.of", ["the log does not state a plan: its trial was created without one"])
     record = log.design
     if design is None:
         design = rebuilt(record) or _absent(record)
@@ -129,7 +129,8 @@ def _absent(record: DesignRecord) -> Design:
 
     def choose(state: Any, context: Any, rng: np.random.Generator) -> Any:
         problem = (
-            f"{record.name} is a user-defined design, which a file cannot store: use Plan.of(log, design=...)"
+            f"{record.name} is a user-defined design, which cannot be stored in a file: use Plan.of(log, "
+            "design=...)"
         )
         raise ParameterError("Plan", [problem])
 
@@ -167,12 +168,12 @@ def outcomes_of(log: AdaptiveLog) -> tuple[IntArray, FloatArray, FloatArray]:
 
 
 def missing_assumed(log: AdaptiveLog) -> list[str]:
-    """What is assumed about missing rewards, if there are any."""
+    """The assumption about missing rewards, if there are any."""
     return [] if log.missing is None else [AT_RANDOM(given="the arm"), STEADY()]
 
 
 def differs(log: AdaptiveLog, stage: int, decision: str) -> str:
-    """Whether another decision follows from the log than the one that the trial recorded; or empty."""
+    """How the decision from the log differs from the one that the trial recorded; empty if it does not."""
     last = ended(looks_of(log))
     if last is None or (last["stage"], last["decision"]) == (stage, decision):
         return ""

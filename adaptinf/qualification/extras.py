@@ -25,7 +25,7 @@ DISABLED: Mapping[str, Claim] = {
     "cli": claims.NO_CLI,
     "cluster": claims.NO_CLUSTER,
 }
-"""What is missing without each extra."""
+"""The features that are missing without each extra."""
 
 
 def requirement_rows() -> list[Row]:

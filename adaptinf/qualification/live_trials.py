@@ -53,7 +53,7 @@ def trial_tests() -> Iterator[Known]:
 
 
 def _killed() -> str:
-    """What is left of a trial whose process was killed again and again."""
+    """The state of a trial whose process was killed repeatedly."""
     with tempfile.TemporaryDirectory(prefix="adaptinf-qualify-") as folder:
         path = Path(folder, "trial.db")
         Trial.create(path, designs.Thompson(floor=0.1), ["a", "b"], HORIZON).close()

@@ -31,7 +31,11 @@ def machine_facts() -> list[tuple[str, str]]:
         ("Linear algebra", _blas()),
         ("Numba", f"{numba.__version__}, {numba.get_num_threads()} threads"),
         *disk_facts(),
-        ("Environment", "; ".join(_variables()) or "no variable of threads, Python, Numba or adaptinf"),
+        (
+            "Environment",
+            "; ".join(_variables())
+            or "no environment variables for threads, Python, Numba or adaptinf are set",
+        ),
     ]
 
 

@@ -27,7 +27,7 @@ class Row:
     verdict : {"pass", "fail", "not run"}
         Whether they agree.
     source : str
-        Where the known answer comes from, or why the test was not run.
+        The source of the known answer, or the reason why the test was not run.
     """
 
     part: str

@@ -52,7 +52,7 @@ def warnings(cautions: Sequence[str]) -> str:
 
 
 def origin(facts: LogFacts, data: Sequence[Source], date: str, version: str) -> str:
-    """What was analysed, when, and with what."""
+    """The data that were analysed, the date, and the version."""
     rounds: str = claims.ROUNDS(rounds=facts.n_rounds, design=facts.design or "an unnamed design")
     if facts.stopping is not None and facts.stopping.said is not None:
         rounds += f", stopping {facts.stopping.told}"

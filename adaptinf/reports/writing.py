@@ -318,7 +318,7 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
     if log is not None and not isinstance(log, (AdaptiveLog, Sums, PublicLog)):
         problems.append(f"log must be an AdaptiveLog, Sums or a PublicLog, got {log!r:.60}")
     elif log is not None and not isinstance(data, Results):
-        problems.append("log= applies only to a result, which data is not: omit it")
+        problems.append("log= applies only if data is a result: omit it")
     elif log is not None and isinstance(data, Results):
         own = LogFacts.released(log) if isinstance(log, PublicLog) else LogFacts.of(log)
         differ = [name for name in _FACTS if getattr(own, name) != getattr(data.facts, name)]

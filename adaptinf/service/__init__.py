@@ -1,1 +1,1 @@
-"""A trial served over HTTP: roles and calls, problems, one writer that stores requests together, a server."""
+"""A trial served over HTTP: roles and calls, problems, the writer of all requests, and the server."""

@@ -80,11 +80,12 @@ Key = Annotated[
         alias=_KEY,
         max_length=_LONGEST,
         pattern=r"\S",
-        description="Identifies the request: if it is sent again, it counts once and has the same answer.",
+        description="Identifies the request: a request sent twice counts once and gets the same answer.",
     ),
 ]
 _MANY = (
-    "One object, or a list of at most 500, each of which is refused alone: its place then has the problem."
+    "One object, or a list of at most 500. Each is accepted or refused separately; a refused one is answered "
+    "by its problem."
 )
 
 
@@ -95,7 +96,7 @@ def service(
     visits: Path | None = None,
     watches: bool = True,
 ) -> Gate:
-    """The application that serves a trial; lines of the access log go to `log`.
+    """The application that serves a trial; `log` receives the lines of the access log.
 
     Several workers share the file `visits`, and one of them watches: it raises alarms and sends webhooks.
     """
@@ -147,7 +148,7 @@ def _holder(request: Request) -> Token:
 
 
 def _at(token: Token, site: str | None, make: Callable[[str | None], Act]) -> Act:
-    """An act at the site of a token or, if it is for all, at the stated one."""
+    """An action at the site of a token or, if the token is for all sites, at the stated site."""
     if token.site is not None and site not in (None, token.site):
         return _elsewhere
     return make(site if token.site is None else token.site)
@@ -173,7 +174,7 @@ def _one(answers: list[Any]) -> Response:
 
 
 def _all(answers: list[Any]) -> Response:
-    """The answers to a list; a problem of the service, and not of a request, answers all of it."""
+    """The answers to a list; a problem of the service itself is the answer to the whole list."""
     first = answers[0]
     if isinstance(first, Problem) and first.status in (401, 403, 503):
         return told(first)
@@ -286,7 +287,7 @@ def _add_open(app: FastAPI, writer: Writer, figures: Figures, on: bool) -> None:
 
 
 def _add_problems(app: FastAPI) -> None:
-    """Answers to what no call accepts, in fixed words."""
+    """Answers with fixed texts to requests that no call accepts."""
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -312,7 +313,7 @@ def _add_problems(app: FastAPI) -> None:
 
 
 def _describe(app: FastAPI) -> None:
-    """Complete the document by tokens and problems."""
+    """Add tokens and problems to the document."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers, as the OpenAPI document describes them."""
+"""Bodies of requests and answers, as described by the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ except ImportError as error:
     raise MissingDependencyError("a trial over HTTP", "FastAPI", "serve") from error
 
 _LARGEST, MOST = 2**53, 500
-"""The largest whole number that all readers of JSON can tell from its neighbours; most requests in a list."""
+"""The largest whole number that every JSON reader represents exactly; most requests in a list."""
 
 
 def _said(text: str) -> str:
@@ -53,7 +53,7 @@ class Outcome(_Body):
 
 
 class Amendment(_Body):
-    """The correct outcome of a decision that has another; null if it will never arrive."""
+    """The correct outcome of a decision for which another was recorded; null if it will never arrive."""
 
     decision: Annotated[StrictInt, Field(ge=1, le=_LARGEST)]
     reward: _Number | None
@@ -115,7 +115,7 @@ Names = frozenset(name for body in _BODIES for name in body.model_fields)
 
 
 class Assigned(BaseModel):
-    """The arm of a participant, or in a blinded trial the kit; both for those who unblind."""
+    """The arm of a participant, or the kit in a blinded trial; both after an unblinding."""
 
     id: int
     arm: Any = None
@@ -179,7 +179,7 @@ class Retired(BaseModel):
 
 
 class Stock(BaseModel):
-    """Kits at a site: of one arm for those who see arms, otherwise of all."""
+    """Kits at a site: of one arm for roles that see arms, otherwise of all arms."""
 
     site: str
     arm: Any = None

@@ -1,4 +1,4 @@
-"""Figures of the service for Prometheus, none of which concerns an arm, an outcome or a participant."""
+"""Metrics of the service for Prometheus, none of which concerns an arm, an outcome or a participant."""
 
 from __future__ import annotations
 
@@ -36,15 +36,17 @@ class Figures:
         self.group_seconds = Histogram(
             "adaptinf_group_seconds", "Time of a transaction", buckets=_SECONDS, registry=own
         )
-        self.group_size = Histogram("adaptinf_group_size", "Requests in one", buckets=_SIZES, registry=own)
-        self.failures = Counter("adaptinf_failures", "Transactions that failed", ["kind"], registry=own)
-        self.hook_failures = Counter(
-            "adaptinf_webhook_failures", "Attempts to send a webhook that failed", registry=own
+        self.group_size = Histogram(
+            "adaptinf_group_size", "Requests in a transaction", buckets=_SIZES, registry=own
         )
-        self.unlogged = Counter("adaptinf_unlogged", "Lines of the access log left out", registry=own)
+        self.failures = Counter("adaptinf_failures", "Failed transactions", ["kind"], registry=own)
+        self.hook_failures = Counter(
+            "adaptinf_webhook_failures", "Failed attempts to send a webhook", registry=own
+        )
+        self.unlogged = Counter("adaptinf_unlogged", "Lines omitted from the access log", registry=own)
 
     def text(self, status: Mapping[str, int | str] | None = None, alarms: Mapping[str, bool] = NONE) -> bytes:
-        """All figures in Prometheus' format, with counts and alarms of a trial if its status is given."""
+        """All metrics in Prometheus' format, with counts and alarms of a trial if its status is given."""
         own = generate_latest(self._all())
         if status is None:
             return own
@@ -73,7 +75,7 @@ class _Counts(Collector):
             what = f"{name.capitalize()} of the trial"
             yield GaugeMetricFamily(f"adaptinf_trial_{name}", what, float(self._status[name]))
         opened = float(self._status["state"] == "open")
-        yield GaugeMetricFamily("adaptinf_trial_open", "Whether participants are assigned", opened)
+        yield GaugeMetricFamily("adaptinf_trial_open", "Whether participants can be assigned", opened)
         if self._alarms:
             told = GaugeMetricFamily("adaptinf_trial_alarm", "Whether an alarm is raised", labels=["alarm"])
             for name, raised in self._alarms.items():

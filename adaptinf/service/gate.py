@@ -1,4 +1,4 @@
-"""What every request passes before the calls: its token, the size of its body, the log of answers."""
+"""The checks of every request before the calls (its token, the size of its body); the access log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def told(problem: Problem) -> JSONResponse:
 
 
 class Gate:
-    """The service behind its checks: tokens before bodies, bodies before calls; its pages have their own."""
+    """The service behind its checks: first tokens, then bodies, then calls; pages have their own checks."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Gate:
             self._figures.unlogged.inc()
 
     async def _stopped(self, scope: Scope, receive: Receive) -> Problem | Receive:
-        """Why a request is refused here, or its whole body."""
+        """The reason why a request is refused at this point, or its whole body."""
         call = self._calls.get((scope["method"], scope["path"]))
         if call is not None or (scope["path"] == _METRICS and _header(scope, b"authorization")):
             holder = await self._holder(scope, call)
@@ -104,7 +104,7 @@ class Gate:
         return Problem("forbidden")
 
     def _line(self, scope: Scope, status: int, seconds: float) -> str:
-        """A line of the access log, without anything that a client wrote, such as an unknown address."""
+        """A line of the access log; it contains nothing that a client wrote, such as an unknown address."""
         holder: Any = scope.get("holder")
         path = scope["path"] if scope["path"] in self._paths else None
         line = {"time": now(), "method": scope["method"] if path else None, "path": path, "status": status}
@@ -113,11 +113,11 @@ class Gate:
 
 
 class _Gone(Exception):
-    """The client went away before its body was complete."""
+    """The client disconnected before its body was complete."""
 
 
 class _Answered:
-    """Passes an answer on, and keeps its status."""
+    """Pass an answer on, and keep its status."""
 
     def __init__(self, send: Send) -> None:
         self._send, self.status = send, 0
@@ -130,7 +130,7 @@ class _Answered:
 
 
 async def _whole(scope: Scope, receive: Receive) -> Problem | Receive:
-    """What gives the body, which has arrived; a problem if it is too large."""
+    """A function that returns the body, which has arrived; a problem if it is too large."""
     length = _header(scope, b"content-length")
     if length.isdigit() and int(length) > BODY:
         return Problem("body-too-large")

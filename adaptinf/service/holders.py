@@ -1,4 +1,4 @@
-"""Who sends a request: the token that a program or a person gave, and how many wrong ones an address sent."""
+"""The senders of requests: their tokens, and the number of wrong tokens from each address."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Holders:
         self._writer, self._failures = writer, _Failures()
 
     async def known(self, text: str, address: str) -> tuple[Token, str] | Problem:
-        """The token with this text, and its digest; an address that sends many wrong ones has to wait."""
+        """The token with this text, and its digest; an address that sends many wrong tokens has to wait."""
         digest = digest_of(text)
         token = self._writer.tokens.get(digest)
         if token is None:
@@ -51,7 +51,7 @@ class _Failures:
         self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def many(self, address: str) -> bool:
-        """Whether an address has sent too many."""
+        """Whether an address has sent too many wrong tokens."""
         return self._now(address) >= _BURST
 
     def note(self, address: str) -> None:

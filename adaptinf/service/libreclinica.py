@@ -1,8 +1,8 @@
-"""Randomisation for LibreClinica, in the form in which its `RandomizeService` asks.
+"""Randomisation for LibreClinica, in the format that its `RandomizeService` uses.
 
-It asks a registrar for address, name and password (`RandomizationRegistrar`), then whether a participant has
-a code, and otherwise for one: forms with HTTP Basic, answered in JSON. It sends no key, so the participant's
-identifier serves as one.
+It requests address, name and password from a registrar (`RandomizationRegistrar`), then asks whether a
+participant has a code, and otherwise requests one: it sends forms with HTTP Basic, and the answers are JSON.
+It sends no key, so the participant's identifier serves as one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Ask = Callable[[Request, Call, Act], Awaitable[Any]]
 
 
 def add_libreclinica(app: FastAPI, settings: LibreClinica, ask: Ask) -> None:
-    """Add the calls; `ask` asks the trial."""
+    """Add the calls; `ask` passes requests to the trial."""
     code, site, assign = CALLS
 
     @app.get(code.path, include_in_schema=False)
@@ -72,7 +72,7 @@ def add_libreclinica(app: FastAPI, settings: LibreClinica, ask: Ask) -> None:
 
 
 def _add_registrar(app: FastAPI, settings: LibreClinica) -> None:
-    """The call that answers the password to all who know its address."""
+    """The call that returns the password to anyone who knows its address."""
 
     @app.get(f"/{settings.secret_path}{REGISTRAR}", include_in_schema=False)
     async def registered(studyoid: str, instanceurl: str = "") -> Response:
@@ -84,7 +84,7 @@ def _add_registrar(app: FastAPI, settings: LibreClinica) -> None:
 
 
 def _code_of(identifier: str, only: str | None) -> Act:
-    """The assignment of a participant who has one, at any site that the token permits."""
+    """The existing assignment of a participant, at any site that the token permits."""
 
     def act(replay: Replay) -> tuple[Any, None]:
         for site in (None, *replay.supply.sites) if only is None else (only,):
@@ -108,14 +108,14 @@ def _randomised(unit: str, context: str | None, stated: str | None, only: str | 
 
 
 def _coded(answer: Any) -> Response:
-    """What LibreClinica enters: the kit if there is one, or else the arm, as text."""
+    """The text that LibreClinica stores: the kit if there is one, otherwise the arm."""
     if isinstance(answer, Problem):
         return told(answer)
     return JSONResponse({"code": str(answer["kit"] if "kit" in answer else answer["arm"])})
 
 
 def _form(body: bytes, needed: str) -> dict[str, str] | Problem:
-    """The fields of a form, of which one is needed."""
+    """The fields of a form, one of which is required."""
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict")
     except ValueError:

@@ -23,54 +23,61 @@ PROBLEMS = {
     "unit-context-differs": (409, "This participant was assigned with another context."),
     "unit-looks-alike": (
         409,
-        "The name looks the same as that of another participant: give it exactly as before.",
+        "This name looks the same as another participant's: give the name exactly as before.",
     ),
     "outcome-differs": (409, "This decision already has another outcome: amend it if that is a correction."),
     "outcome-missing": (409, "This decision has no outcome yet: record it."),
     "outcome-same": (409, "This decision already has this outcome."),
     "no-kit": (
         409,
-        "Some arm has no kit at this site, so nothing was drawn: add kits, and send the request again.",
+        "At least one arm has no kit left at this site, so nothing was drawn: add kits, and send the request "
+        "again.",
     ),
-    "site-exists": (409, "There is a site of this name, or of one that looks the same."),
-    "sites-too-late": (409, "Participants were assigned without a site, so sites cannot be added."),
-    "kit-used": (409, "This kit was given to a participant or retired before."),
+    "site-exists": (409, "There is already a site with this name, or with one that looks the same."),
+    "sites-too-late": (
+        409,
+        "Participants have already been assigned without a site, so sites cannot be added.",
+    ),
+    "kit-used": (409, "This kit has already been given to a participant or retired."),
     "not-blinded": (409, "The trial is not blinded, so it has no kits."),
     "outcome-needed": (409, "The outcome of the last decision must be recorded first."),
     "paused": (409, "The trial is paused."),
     "finished": (409, "The trial is finished."),
-    "horizon-reached": (409, "The largest number of participants has been reached."),
+    "horizon-reached": (409, "The maximum number of participants has been reached."),
     "no-plan": (409, "The trial has no plan, so it has no looks."),
     "outcomes-pending": (
         409,
-        "Outcomes that the look needs have not arrived: record each, as null if it will never arrive.",
+        "Some outcomes that this look needs have not arrived: record each, as null if it will never arrive.",
     ),
     "look-impossible": (409, "The plan cannot compute this look: take it in Python to see why."),
-    "copy": (409, "The file is a copy, which accepts no requests until it replaces its trial."),
+    "copy": (409, "The file is a copy, which accepts no requests until it replaces the trial."),
     "other-version": (
         409,
         "Another version of adaptinf decides in this trial: start the service with it, or migrate the trial.",
     ),
-    "erased": (410, "The data of this participant were erased."),
+    "erased": (410, "The data of this participant have been erased."),
     "body-too-large": (413, "The body is larger than this service accepts."),
     "invalid-body": (422, "The body is not JSON of the required form: see /openapi.json."),
-    "invalid-form": (422, "The body is not a form with the fields that this call needs."),
-    "invalid-query": (422, "A parameter of the address is not of the required form: see /openapi.json."),
+    "invalid-form": (422, "The body is not a form with the fields that this call requires."),
+    "invalid-query": (422, "A query parameter does not have the required form: see /openapi.json."),
     "kits-unfit": (
         422,
-        "Codes of kits must be unique, of one length from 4 to 40, of letters, digits and hyphens, and must "
-        "not tell the arm; their arms must be arms of the trial.",
+        "Codes of kits must be distinct, equally long (4 to 40 letters, digits or hyphens) and must not "
+        "reveal the arm; their arms must be arms of the trial.",
     ),
     "does-not-fit": (
         422,
-        "A value does not fit what the trial declared: unit, site, context, decision or reward.",
+        "A unit, site, context, decision or reward does not fit the trial's declaration.",
     ),
-    "too-many-failures": (429, "Too many requests from this address had no valid token: wait."),
-    "internal": (500, "The service failed; if a key was sent, send the request again with it."),
+    "too-many-failures": (
+        429,
+        "Too many requests from this address had no valid token: wait, and try again.",
+    ),
+    "internal": (500, "The service failed: if the request had a key, send it again with the same key."),
     "not-stored": (
         503,
-        "The trial's file could not be used, so it is unknown whether the request was stored: send it again "
-        "with its key.",
+        "The trial's file could not be used, so it is not known whether the request was stored: send it "
+        "again with its key.",
     ),
     "overloaded": (503, "Too many requests are waiting: send it again later with its key."),
 }
@@ -104,7 +111,7 @@ class Problem:
 
 
 def refused(code: str) -> ParameterError:
-    """What a request raises that the trial refuses: the code stands in place of the library's text."""
+    """Raised if the trial refuses a request: the code replaces the library's text."""
     return ParameterError("a request", [code])
 
 

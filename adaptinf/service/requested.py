@@ -1,4 +1,4 @@
-"""What a request asks of the trial, the answer, and the code of a refusal."""
+"""Requests to the trial, their answers, and the codes of refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adaptinf.trial.supplies.supply import named_at, where_problems
 
 Act = Callable[[Replay], tuple[Any, Rows]]
 _NOBODY = 2**53
-"""The id of no decision."""
+"""An id that no decision has."""
 
 
 def _was_erased(replay: Replay, decision: Any = None, **names: Any) -> bool:
@@ -64,7 +64,7 @@ def known(replay: Replay, named: Any, site: str | None) -> Any:
 
 
 def _unassigned(replay: Replay, named: Any, key: Any, site: str | None) -> str:
-    """Why no arm was assigned, from facts in the order in which the trial checks them."""
+    """The reason why no arm was assigned, based on facts in the order in which the trial checks them."""
     session, fresh, unit = replay.session, not has_key(replay.session, key), named_at(site, named)
     known = decision_of(session, unit)
     if where_problems(site, replay.supply.sites):
@@ -103,7 +103,7 @@ def recorded(decision: int, reward: float | None, key: Any, site: str | None = N
 
 
 def _unrecorded(replay: Replay, decision: int, reward: float | None, key: Any) -> str:
-    """Why no outcome was recorded."""
+    """The reason why no outcome was recorded."""
     session, fresh = replay.session, not has_key(replay.session, key)
     low, high = replay.declared["reward_range"]
     if fresh and replay.closed:
@@ -138,7 +138,7 @@ def amended(
 
 
 def _unamended(replay: Replay, decision: int, reward: float | None, key: Any) -> str:
-    """Why no outcome was corrected."""
+    """The reason why no outcome was corrected."""
     code = _unrecorded(replay, decision, reward, key)
     if code == "does-not-fit" and decision in replay.session.pending:
         low, high = replay.declared["reward_range"]
@@ -182,7 +182,7 @@ _HIDDEN = ("arms", "removed", "reason")
 
 
 def status_of(trial: Trial, site: str | None = None) -> Act:
-    """State and counts, of the trial or of one site, which reveal nothing by arm, as rows of noise would."""
+    """State and counts of the trial or of one site, without rows of noise, which would reveal arms."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         told = asdict(trial._stands(replay))

@@ -1,4 +1,4 @@
-"""Who may do what: the one table from which the service, its OpenAPI document, tests and docs are made."""
+"""The calls that each role may use: the only table for the service, its OpenAPI document, tests and docs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Call(NamedTuple):
     keyed: bool = False
     """Whether it requires an Idempotency-Key."""
     sited: bool = False
-    """Whether a token of one site may use it: its answer then concerns this site alone."""
+    """Whether a token for one site may use it; the answer then concerns only this site."""
     basic: bool = False
     """Whether the token is the password of HTTP Basic."""
 
@@ -35,7 +35,7 @@ CALLS = (
     Call("record", "POST", "/v1/outcomes", ("recorder",), "record outcomes", True, True),
     Call("amend", "POST", "/v1/amendments", ("recorder",), "correct an outcome", True, True),
     Call(
-        *("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, not by arm"),
+        *("status", "GET", "/v1/status", ROLES, "the state of the trial and its counts, but not by arm"),
         sited=True,
     ),
     Call("allocation", "GET", "/v1/allocation", BY_ARM, "participants by arm, and removed arms", sited=True),
@@ -44,10 +44,10 @@ CALLS = (
         "GET",
         "/v1/events",
         _WATCHING,
-        "what happened when, in the detail that the role permits",
+        "events with their times, in as much detail as the role permits",
     ),
-    Call("alarms", "GET", "/v1/alarms", (*_WATCHING, "unblinder"), "alarms that are raised"),
-    Call("looks", "GET", "/v1/looks", _WATCHING, "the looks of the plan; numbers for the statistician alone"),
+    Call("alarms", "GET", "/v1/alarms", (*_WATCHING, "unblinder"), "the alarms that are raised"),
+    Call("looks", "GET", "/v1/looks", _WATCHING, "the looks of the plan; only statisticians see numbers"),
     Call("look", "POST", "/v1/looks", ("statistician", "operator"), "take the look that is due"),
     Call("state", "POST", "/v1/state", ("operator",), "pause the trial, or resume it"),
     Call(
@@ -58,7 +58,7 @@ CALLS = (
     Call("retire_kit", "POST", "/v1/retirements", ("operator",), "record the loss of a kit", keyed=True),
     Call(
         *("stock", "GET", "/v1/kits", ("monitor", "statistician", "operator", "unblinder")),
-        "numbers of kits at each site; by arm only for statisticians and unblinders",
+        "the number of kits at each site; only statisticians and unblinders see it by arm",
         sited=True,
     ),
 )
@@ -66,7 +66,7 @@ CALLS = (
 OPEN = {
     "/healthz": "whether the process answers",
     "/readyz": "whether the trial accepts a transaction",
-    "/metrics": "figures of the service; with a token also the counts of the trial",
+    "/metrics": "metrics of the service and, with a token, the counts of the trial",
     "/openapi.json": "this document",
 }
 """Calls that require none."""

@@ -27,7 +27,7 @@ except ImportError as error:
     raise MissingDependencyError("a trial over HTTP", "uvicorn", "serve") from error
 
 GRACE, _IDLE, _CONNECTIONS = 30, 75, 1_000
-"""Seconds for requests to end, and for connections between requests; most connections."""
+"""Seconds for requests to end, and for idle connections; the largest number of connections."""
 HEADERS = 10.0
 """Seconds for a connection to send the headers of a request, from its start or from their first byte."""
 _LINES, _LAST = 10_000, 1.0
@@ -47,7 +47,7 @@ class Place(NamedTuple):
         refuse("serve", [*self._problems(), *more])
         for path in (self.certificate, self.private_key):
             if path is not None and not path.is_file():
-                raise FileError(str(path), "read", "there is no such file")
+                raise FileError(str(path), "read", "the file does not exist")
 
     def _problems(self) -> list[str]:
         port = self.port
@@ -88,7 +88,7 @@ class Place(NamedTuple):
 
 def unusable(place: Place) -> FileError:
     """That nobody can listen there."""
-    told = "another program has it, or it is not an address of this machine"
+    told = "another program uses it, or it is not an address of this computer"
     return FileError(f"{place.host}:{place.port}", "used", told)
 
 
@@ -101,7 +101,7 @@ def serve(
     say: Callable[[str], None] = print,
     settings: Settings = NOTHING,
 ) -> None:
-    """Serve a trial until SIGTERM or Ctrl-C; `say` has the address once requests are accepted.
+    """Serve a trial until SIGTERM or Ctrl-C; `say` receives the address once requests are accepted.
 
     Raises ParameterError if other machines could send requests without TLS, and FileError if the address or
     the certificate cannot be used.
@@ -116,7 +116,7 @@ def serve(
 
 
 def loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -169,7 +169,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
 
 
 class Server(uvicorn.Server):
-    """A server that says where it listens, and ends normally after a signal."""
+    """A server that reports its address, and ends normally after a signal."""
 
     def __init__(self, place: Place, app: Gate, say: Callable[[str], None]) -> None:
         super().__init__(place.configured(app))
@@ -209,7 +209,7 @@ def ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 class Log:
-    """Lines for a stream, written by a thread: a full pipe must not stop the trial, so it loses lines."""
+    """Lines for a stream, written by a thread; a full pipe drops lines instead of stopping the trial."""
 
     def __init__(self, stream: int) -> None:
         self._stream = stream
@@ -234,7 +234,7 @@ class Log:
                 return
 
     def close(self) -> None:
-        """Write what waits, if that is possible soon."""
+        """Write the waiting lines, unless this takes too long."""
         try:
             self._lines.put_nowait(None)
         except Full:

@@ -1,4 +1,4 @@
-"""The configuration file of a service: what it offers to other software, and whom it tells of alarms."""
+"""The configuration file of a service: interfaces to other software, and receivers of alarms."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _HTTPS = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?")
 _HOOK = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")
 _SECTIONS = ("libreclinica", "alarms", "webhooks")
 _LEAST = {"every_seconds": 1.0, "overdue_days": 0.0, "free_gigabytes": 0.0}
-_HELD = "it contains secrets, and other users can read it: give it mode 600"
+_HELD = "it contains secrets, but other users can read it: run chmod 600 on it"
 
 
 @dataclass(frozen=True, slots=True)
 class LibreClinica:
-    """What LibreClinica needs to randomise by this service."""
+    """The settings with which LibreClinica randomises through this service."""
 
     study: str
     """Its study OID."""
     url: str
-    """Address of this service as LibreClinica reaches it."""
+    """Address at which LibreClinica reaches this service."""
     username: str
     token: str
     """A token with the role assigner, which is the password."""
     secret_path: str = ""
-    """First part of the address at which LibreClinica asks for the password; empty: it cannot ask."""
+    """First part of the address at which LibreClinica requests the password; empty if it must not."""
     context: str = ""
-    """The question whose answer is the context; empty: participants have none."""
+    """The question whose answer is the context; if empty, participants have no context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +49,27 @@ class Alarms:
     every_seconds: float = 60.0
     """Time between checks."""
     overdue_days: float | None = None
-    """Age of a decision whose outcome has not arrived; None: outcomes may take any time."""
+    """Age from which a pending outcome is overdue; if None, outcomes may take any time."""
     free_gigabytes: float = 1.0
-    """Least room on the disk of the trial's file."""
+    """Smallest free space on the disk that contains the trial's file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Who is told of alarms and unblindings."""
+    """The receivers of alarms and unblindings."""
 
     name: str
     url: str
     secret: str
     ca: str = ""
-    """File with the certificates that are trusted; empty: those of the system."""
+    """File with trusted certificates; if empty, those of the system are used."""
     arms: bool = False
-    """Whether it is told of alarms that concern arms."""
+    """Whether it is notified of alarms that concern arms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a configuration file turns on; by default nothing."""
+    """The features that a configuration file turns on; by default none."""
 
     libreclinica: LibreClinica | None = None
     alarms: Alarms | None = None
@@ -82,8 +82,8 @@ NOTHING = Settings()
 def settings_from(path: Path) -> Settings:
     """Read a configuration file.
 
-    Raises FileError if it cannot be read, or by others than its owner, and ParameterError with every problem
-    in it.
+    Raises FileError if it cannot be read, or can be read by users other than its owner, and ParameterError
+    with every problem in it.
     """
     try:
         text = path.read_bytes()
@@ -100,7 +100,7 @@ def settings_from(path: Path) -> Settings:
 
 
 def _settings(content: Mapping[str, Any]) -> Settings:
-    problems = [f"there is no section {name!r:.60}" for name in content if name not in _SECTIONS]
+    problems = [f"{name!r:.60} is not a section of this file" for name in content if name not in _SECTIONS]
     libreclinica, alarms, hooks = (content.get(name) for name in _SECTIONS)
     problems += [] if libreclinica is None else _libreclinica_problems(libreclinica)
     problems += [] if alarms is None else _alarm_problems(alarms)
@@ -179,7 +179,7 @@ def texts(
     """Problems with a section of texts, and of flags, which are checked elsewhere."""
     problems = _entries(where, found, needed, (*others, *flags))
     return problems + [
-        f"{where}.{name} must be a text"
+        f"{where}.{name} must be text"
         for name in (*needed, *others)
         if isinstance(found, dict)
         and name in found

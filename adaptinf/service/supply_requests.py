@@ -1,4 +1,4 @@
-"""What requests about sites and kits ask of the trial, and the code of a refusal."""
+"""Requests about sites and kits, and the codes of refusals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _act(
     key: Any,
     why: Callable[[Replay], str],
 ) -> Act:
-    """A request of the operator; `why` tells what is wrong if it is neither the key nor the trial's state."""
+    """A request of the operator; `why` explains refusals not due to the key or the trial's state."""
 
     def act(replay: Replay) -> tuple[Any, Entry | None]:
         try:
@@ -71,7 +71,7 @@ def _act(
 
 
 def _unchanged(replay: Replay, key: Any) -> str:
-    """Why the state or the key permits no change; empty if they do."""
+    """The reason why the state or the key permits no change; empty if they permit it."""
     if has_key(replay.session, key):
         return "key-reused"
     if replay.closed:

@@ -1,4 +1,4 @@
-"""One writer for all requests: those that wait together share one write to disk, in order of arrival."""
+"""One writer for all requests: requests that are waiting share one write to disk, in order of arrival."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from adaptinf.trial.replay import Replay
 from adaptinf.trial.served_rows import Token, tokens_of
 
 GROUP, WAITING = 500, 5_000
-"""Most acts in a transaction; most acts that may wait for one."""
+"""The largest number of actions in a transaction, and of actions that may wait for one."""
 
 
 @dataclass
 class _Asked:
-    """Acts of one request, with its token, and where its answers go."""
+    """The actions of one request, with its token and the recipient of its answers."""
 
     acts: Sequence[Act]
     digest: str | None
@@ -36,9 +36,10 @@ class _Asked:
 class Writer:
     """A thread that alone uses the trial, between `start` and `stop`.
 
-    A group is what has arrived while the group before it was written, so no request waits for others to come.
-    Each request is checked against the tokens in the file within its transaction: after a revocation is on
-    disk, nothing is stored with that token. If a group cannot be written, no request of it has an answer.
+    A group consists of the requests that arrived while the previous group was written, so no request waits
+    for others to arrive. Each request is checked against the tokens in the file within its transaction: after
+    a revocation is on disk, nothing is stored with that token. If a group cannot be written, none of its
+    requests is answered.
     """
 
     def __init__(self, trial: Trial, figures: Figures) -> None:
@@ -50,18 +51,18 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="trial writer", daemon=True)
 
     async def start(self) -> None:
-        """Begin to answer, with the tokens in the file."""
+        """Start to answer, with the tokens in the file."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
         await self.look()
 
     async def look(self) -> Any:
-        """Read what others have written; a `Problem` if the trial cannot be used."""
+        """Read the rows that other processes have written; a `Problem` if the trial cannot be used."""
         (answer,) = await self.ask([lambda _: (None, None)])
         return answer
 
     async def stop(self) -> None:
-        """Answer what waits, and end."""
+        """Answer the waiting requests, and end."""
         self._stopped = True
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
@@ -69,7 +70,7 @@ class Writer:
     async def ask(
         self, acts: Sequence[Act], digest: str | None = None, roles: tuple[str, ...] = (), sited: bool = False
     ) -> list[Any]:
-        """The answer to each act, a `Problem` if it was refused; `sited`: tokens of one site may ask."""
+        """The answer to each action, a `Problem` if it was refused; `sited` permits tokens for one site."""
         if self._stopped or self._waiting + len(acts) > WAITING:
             return [Problem("overloaded")] * len(acts)
         self._waiting += len(acts)
@@ -89,7 +90,7 @@ class Writer:
             self._loop.call_soon_threadsafe(_deliver, group, answers)
 
     def _group(self) -> list[_Asked] | None:
-        """What waits now, in order of arrival; None at the end."""
+        """The waiting requests, in order of arrival; None at the end."""
         first = self._queue.get()
         if first is None:
             return None
@@ -118,7 +119,7 @@ class Writer:
         return [[_as_problem(next(told)) for _ in one.acts] for one in group]
 
     def _permitted(self, asked: _Asked, act: Act) -> Act:
-        """The act, if the token still permits it when its turn has come."""
+        """The action, if the token still permits it when its turn has come."""
 
         def done(replay: Replay) -> Any:
             self._noted(replay)
@@ -133,7 +134,7 @@ class Writer:
         return done
 
     def _noted(self, replay: Replay) -> None:
-        """Keep the tokens by digest, read again when there are further acts."""
+        """The tokens by digest, which are read again when there are further actions."""
         if self._acts != len(replay.acts):
             self.tokens, self._acts = tokens_of(replay), len(replay.acts)
 

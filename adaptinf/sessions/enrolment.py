@@ -22,7 +22,7 @@ _in_memory = _njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper
 
 
 class Arrivals(NamedTuple):
-    """Participants in the order of their arrival, and their outcomes.
+    """Participants in order of arrival, and their outcomes.
 
     Shapes: arrival, known (N,), times, the latter infinite if an outcome never comes; feature (N,), position
     of each context; reward (N, K), potential rewards; order (n,), the participants with an outcome by the
@@ -37,7 +37,7 @@ class Arrivals(NamedTuple):
 
 
 class _Books(NamedTuple):
-    """What the loop reads and writes of a session.
+    """The arrays of a session that the loop reads and writes.
 
     Shapes: codes (N, 1) or (1, 1); known, told (N,); removed (K,), 1 for arms that were removed; share (0,)
     or (N,); report (outcomes,); progress (2,), the rounds decided and the outcomes told.

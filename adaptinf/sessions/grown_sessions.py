@@ -48,18 +48,16 @@ def refuse_growth(session: Session, design: Any) -> None:
             f"on outcomes: {INSTEAD}"
         )
     elif not design.growing:
-        problems.append(f"{name} plans with the arms with which it began: {INSTEAD}")
+        problems.append(f"{name} cannot add arms to those with which it began: {INSTEAD}")
     elif not session._own_coins:
-        problems.append(
-            f"{name} makes no random draws of its own, whose probabilities a log needs: {INSTEAD}"
-        )
+        problems.append(f"{name} makes no random draws, so there are no probabilities to log: {INSTEAD}")
     if session._participants.dimension:
         problems.append(f"participants have context vectors, which no new arm can join: {INSTEAD}")
     refuse("add_arm", problems)
 
 
 def grown(session: Session, fresh: Session) -> Session:
-    """The session with one more arm, from one that was just opened with it."""
+    """The session with one more arm, built from a new session that was opened with that arm."""
     rounds, wider = session._rounds, fresh._rounds
     done, before = rounds.decided, len(session.arms)
     for name in _COPIED:

@@ -22,7 +22,7 @@ class Telling:
     _window: int | None
     _lost: float | None
     _closed: int
-    """Number of outcomes that have entered since no more participants can arrive."""
+    """Number of outcomes that have entered since the horizon was reached."""
 
     def _learn(self, step: int, reward: float) -> None:
         """Pass the outcome of a round to the design, or the value that replaces a missing one (NaN)."""

@@ -107,14 +107,14 @@ def drawn(probabilities: FloatArray, draw: float) -> int:
 def unfit(name: str, pending: str, own_coins: bool, known: bool) -> list[str]:
     """Reasons why a design cannot continue without an arm; `known`: whether its probabilities are known."""
     if pending != "any":
-        reason = "waits for outcomes before it chooses, and plans with all of its arms"
+        reason = "waits for outcomes before it chooses, and its plan requires all of its arms"
     elif not own_coins:
         reason = (
-            "makes no random draws of its own, whose probabilities the other arms could share (a "
-            "Mixture does)"
+            "makes no random draws, so there are no probabilities to divide among the other arms (a "
+            "Mixture has some)"
         )
     elif not known:
-        reason = "returns arms without their probabilities, which the other arms could share"
+        reason = "returns arms without probabilities that could be divided among the other arms"
     else:
         return []
     return [f"{name} {reason}: {_INSTEAD}"]
@@ -377,12 +377,12 @@ class Session(Telling):
         """Explain why an arm cannot be removed."""
         rounds, arms = self._rounds, self._participants.arms
         if not self.rounds:
-            return ["no one has been assigned yet: begin without the arm"]
+            return ["no one has been assigned yet: open a session without the arm"]
         before = dict(rounds.removed)
         if code in before:
             return [f"arm {arms[code]!r} was already removed after round {before[code]}"]
         if len(before) + 1 == len(arms):
-            return [f"arm {arms[code]!r} is the last one: pause or finish"]
+            return [f"arm {arms[code]!r} is the only one left: pause or finish instead"]
         known = self.propensities(self.rounds) is not None
         return unfit(self._name, self._pending, self._own_coins, known)
 

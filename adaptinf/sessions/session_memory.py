@@ -1,8 +1,8 @@
 """The stored state of a session, from which it can be reopened, and the erasure of participants.
 
 A design that uses contexts cannot recompute a decision whose context was erased, nor those that depend on its
-outcome. Its session is `blind` from then on: it takes decisions as they were written, until it is given the
-design's memory from the time of the erasure.
+outcome. Its session is then `blind`: it adopts decisions as they were written, until the design's memory from
+the time of the erasure is restored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IN_TIME = "in time"
 
 
 def marks_of(session: Session) -> Marks:
-    """How much a session has stored."""
+    """The amount of data that a session has stored."""
     return session._rounds.marks()
 
 
@@ -64,7 +64,7 @@ def arm_counts(session: Session, only: Iterable[int] | None = None) -> list[int]
 
 
 def try_out(session: Session) -> None:
-    """Assign one participant and record an outcome, in a session that is then thrown away."""
+    """Assign one participant and record an outcome, in a session that is then discarded."""
     participants = session._participants
     context = participants.features[0] if participants.features else None
     if participants.dimension:

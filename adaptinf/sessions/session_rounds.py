@@ -45,7 +45,9 @@ class Answers:
 
     def refuse(self, subject: str, key: Any, kind: str) -> NoReturn:
         """Report that a key belongs to another request."""
-        problem = f"key {key!r:.60} already identifies another request, one of {kind}: give each its own key"
+        problem = (
+            f"key {key!r:.60} already identifies another request ({kind}): give each request its own key"
+        )
         raise ParameterError(subject, [problem])
 
     def keep(self, subject: str, key: Any, step: int) -> None:

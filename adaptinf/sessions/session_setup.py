@@ -85,8 +85,8 @@ def open_session(
     except MemoryError:
         size = 8.0 * horizon * participants.n_arms / 2**30
     problem = (
-        f"{horizon:,} rounds of {participants.n_arms:,} arms need more memory than is available (one number "
-        f"for each round and arm takes {size:,.1f} GiB): declare fewer of them"
+        f"{horizon:,} rounds of {participants.n_arms:,} arms require more memory than is available (one "
+        f"number for each round and arm takes {size:,.1f} GiB): declare fewer rounds or arms"
     )
     raise ParameterError(name, [problem])
 

@@ -1,4 +1,4 @@
-"""A design at work, one call at a time: compiled kernels with simulated or exact noise, or functions.
+"""A design that makes one decision per call: compiled kernels with simulated or exact noise, or functions.
 
 With exact noise, each node is drawn once, first, and the state changes afterwards. Rewards and noise are
 integers in units of 2^-20. Below 2^53 units, floats represent these exactly and add them without rounding, so
@@ -92,7 +92,7 @@ class KernelStepper:
         return self._entered(self._step(kernel, context, arm, reward), self.rng, self.state)
 
     def _step(self, kernel: int, context: FloatArray, arm: int, reward: float) -> Step:
-        """A step whose types are always the same."""
+        """A compiled step whose arguments always have the same types."""
         return Step(kernel, arm, reward, np.ascontiguousarray(context, np.float64), self._report)
 
     def _entered(self, step: Step, source: Any, state: FloatArray) -> int:
@@ -178,7 +178,7 @@ class FunctionStepper:
         self.decider = Decider(functions, rng, checked=True)
 
     def begun(self, status: int, now: int) -> None:
-        """Nothing: functions count the outcomes that they process."""
+        """Do nothing, because functions count the outcomes that they process."""
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The arm after `now` rounds, and the probabilities that `choose` returned."""
@@ -201,7 +201,7 @@ class FunctionStepper:
             raise
 
     def kept(self) -> dict[str, Any] | None:
-        """Nothing: the memory of user-defined functions is unknown."""
+        """Return nothing, because the memory of user-defined functions is unknown."""
         return None
 
     def remember(self, memory: dict[str, Any]) -> None:
@@ -269,7 +269,7 @@ def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
         return [f'noise="release" is not available for {type(design).__name__}: {reason}']
     if design.largest_scale(horizon, n_arms) > LARGEST_SCALE or horizon > _LONGEST:  # type: ignore[attr-defined]
         return [
-            'noise="release" requires a larger epsilon: sums with their noise would exceed exact arithmetic'
+            'noise="release" requires a larger epsilon: noisy sums would exceed the range of exact arithmetic'
         ]
     return []
 
@@ -288,7 +288,7 @@ def unit_scale(scale: float) -> float:
 
 
 def _room(coins: np.random.Generator, size: int) -> Nodes:
-    """Nodes of which none is known."""
+    """Nodes before any of them has been drawn."""
     values, scales = np.zeros(size), np.zeros(size)
     return Nodes(coins, values, scales, np.zeros((size, 2), np.int64), np.zeros(1, np.int64))
 
@@ -354,7 +354,7 @@ class ReleaseStepper(KernelStepper):
 
 
 class SumsStepper(ReleaseStepper):
-    """The same for a design whose sums exceed floats: its kernels see them as released."""
+    """The same for a design whose sums are too large for exact floats: its kernels receive releases."""
 
     def __init__(
         self,
@@ -440,7 +440,7 @@ def in_time_units(action: IntArray, reward: FloatArray, in_time: BoolArray, n_ar
 def in_time_releaser(
     epsilon: float | None, draw: Draw | None, coins: np.random.Generator
 ) -> Callable[[IntArray], FloatArray] | None:
-    """What releases the sums, with noise from `draw` or simulated from coins; None if not requested."""
+    """Releases the sums, with noise from `draw` or simulated from coins; None if not requested."""
     if epsilon is None:
         return None
     scale = unit_scale(SENSITIVITY / epsilon)

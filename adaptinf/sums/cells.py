@@ -118,7 +118,7 @@ def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
 
 
 def other_value(first: FloatArray, squares: FloatArray) -> float | None:
-    """The only nonzero value of the rewards; None if there are several, as far as sums show.
+    """The only nonzero value of the rewards; None if the sums show that there are several.
 
     Shapes: first, squares (B, K), sums of rewards and of their squares.
 

@@ -1,4 +1,4 @@
-"""Rows of sums separated by group, and the components of sums by group."""
+"""Rows of sums by group, and the components of sums by group."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Parts:
         return first
 
     def at(self, moved: Callable[[NDArray[Any]], NDArray[Any]]) -> Parts:
-        """The same sums with other batch names, in the same order."""
+        """These sums with other batch names, in the same order."""
         return replace(self, by_group={key: (cells, moved(at)) for key, (cells, at) in self.by_group.items()})
 
     def only(self, label: Key) -> Parts:

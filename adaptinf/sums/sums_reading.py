@@ -209,7 +209,7 @@ def _check_totals(
 
 
 def _missing(arms: Sequence[Any], batches: NDArray[Any], absent: BoolArray) -> str:
-    """Which batches lack which arms; absent has shape (B, K)."""
+    """The batches that lack an arm, with the arms; absent has shape (B, K)."""
     pairs = [f"batch {batches[b]} has no row of arm {arms[k]!r}" for b, k in np.argwhere(absent)[:_SHOWN]]
     more = int(absent.sum()) - len(pairs)
     return "; ".join(pairs) + (f" and {more} more" if more else "")

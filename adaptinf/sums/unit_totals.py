@@ -92,7 +92,7 @@ class UnitTotals:
 
 
 def unit_problem(cells: Cells) -> str | None:
-    """Why clustered errors are unavailable, as far as sums by batch show; None if they are available."""
+    """Why sums by batch rule out clustered errors; None if they do not."""
     if np.all(cells.possible):
         return None
     return (

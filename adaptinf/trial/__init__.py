@@ -1,4 +1,4 @@
-"""Designs applied to people: trials stored in a file, which lose nothing when interrupted."""
+"""Trials with real participants, stored in a file so that nothing is lost if they are interrupted."""
 
 from adaptinf.trial.custody.retention import Retention
 from adaptinf.trial.custody.trail import Trail

@@ -58,13 +58,14 @@ class Access:
         by : str, optional
             The person responsible; the journal stores it.
         site : str, optional
-            Limits an assigner, recorder, monitor or unblinder to the participants of this site: nothing about
-            others is told.
+            Limits an assigner, recorder, monitor or unblinder to the participants of this site; nothing about
+            others is shown.
 
         Returns
         -------
         Token
-            Its `text` is given only here. The file records that it was issued, and `history` lists this.
+            Its `text` is returned only by this call. The file records that it was issued, and `history` lists
+            this.
 
         Raises
         ------
@@ -143,7 +144,7 @@ class Access:
 def answer_each(
     trial: Access, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
 ) -> list[_Answer | ParameterError]:
-    """Perform acts in order, with a single write to disk; one that is refused has its error as answer."""
+    """Perform actions in order, with a single write to disk; the answer to a refused action is its error."""
     return trial._requests.change_each(acts)
 
 

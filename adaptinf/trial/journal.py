@@ -2,7 +2,7 @@
 
 A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
 so nobody who knows only digests can guess the entries between them. In a trial with a key, a row is the
-ciphertext of its entry, which digests cover as they are.
+ciphertext of its entry, and digests cover the ciphertext.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Journal:
 
     One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. Additions wait
     for the commit, which writes all rows of a table at once. A connection that was lost is replaced by the
-    next `begin`; `renewed` then says that everything has to be read again.
+    next `begin`; `renewed` then indicates that everything must be read again.
     """
 
     def __init__(self, address: Address, create: bool = False) -> None:
@@ -95,7 +95,7 @@ class Journal:
         self.append({**entry, PLACE: self.place})
 
     def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
-        """The database's answer, or one error with the code of what failed."""
+        """The database's answer, or one error with the code of the failure."""
         # The error is raised outside the handler: the database's own error quotes statements and rows, and
         # would be displayed with it as its cause.
         try:
@@ -141,7 +141,7 @@ class Journal:
             self.rows, self.head = number, head
 
     def _entry(self, number: int, text: str, before: str) -> Entry:
-        """The entry in a row after the one with digest `before`; that of an unreadable one is not shown."""
+        """The entry in a row after the one with digest `before`; errors do not quote an unreadable row."""
         try:
             key = self.key
             entry: Entry = decode(json.loads(text if key is None else key.text(number, before, text)))
@@ -150,7 +150,7 @@ class Journal:
                 key.declare(entry)
             return entry
         except InvalidTag:
-            told = "was not sealed with the trial's key, at this place"
+            told = "was not sealed with the trial's key for this position"
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             told = "has the wrong layout"
         raise JournalError(str(self.path), f"row {number} {told}")
@@ -304,12 +304,12 @@ class Journal:
         return self._quiet
 
     def check_pages(self) -> None:
-        """Let the database check its own pages, if it can."""
+        """Have the database check its own pages, if it can."""
         if problem := self.ask("read", lambda: self.store.damage(self.connection)):
             raise JournalError(str(self.path), problem)
 
     def content(self) -> bytes:
-        """All of the trial as the bytes of a file, marked as a copy."""
+        """The whole trial as the bytes of a file marked as a copy."""
         return self.ask("read", lambda: self.store.content(self._driver))
 
     def behind(self, digest: str) -> list[str] | None:

@@ -10,18 +10,18 @@ from typing import Any
 
 Entry = dict[str, Any]
 Rows = Entry | Iterator[Entry] | None
-"""What an act leaves: a row, none, or several, each of which may depend on those before it."""
+"""The rows that an action writes: one, none, or several, each of which may depend on those before it."""
 GONE = "gone"
 """In an entry: its sealed fields can no longer be read, because the secret was destroyed."""
 SALT, _SALT_BYTES = "salt", 16
 START = ""
-"""What stands for the digest before the first row."""
+"""The value used as the digest before the first row."""
 as_text = json.JSONEncoder(separators=(",", ":")).encode
 """An entry, or a part of one, as JSON; encoded once, as `json.dumps` would for each row."""
 
 
 def salted(entry: Entry) -> Entry:
-    """An entry with 128 bits known only from the file, whatever else about it can be guessed."""
+    """An entry with 128 random bits, which cannot be guessed even if the rest of it can."""
     # The bits come from the system and not from the trial's seed. A replay ignores them, so it draws the same
     # coins.
     return {**entry, SALT: secrets.token_hex(_SALT_BYTES)}

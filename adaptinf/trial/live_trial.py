@@ -357,14 +357,14 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         Returns
         -------
         Decision
-            The arm, or in a blinded trial the kit, and the id that `record` requires. It is on disk.
+            The arm (in a blinded trial, the kit) and the id that `record` requires. It is on disk.
 
         Raises
         ------
         ParameterError
             If the trial is paused, finished or closed, its horizon is exhausted, an outcome is needed first,
-            the context does not match the declaration, or the key or the unit belongs to another request.
-            In a blinded trial, if some arm has no kit at the site, whichever arm would be drawn. Nothing has
+            the context does not match the declaration, or the key or the unit belongs to another request. In
+            a blinded trial, if any arm has no kit at the site, whichever arm would be drawn. Nothing has
             changed in this case.
         FileError
             If the file cannot be written. Repeat the request with its key: whether or not it was stored, it
@@ -486,7 +486,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
                 raise JournalError(str(journal.path), MISSING.format(head))
             return self._stands(replay)
 
-        check("verify", head=(head, OrNone(Is(str, "the text of a head"))))
+        check("verify", head=(head, OrNone(Is(str, "the head of a journal as text"))))
         return self._requests.read_again(checked, heads)
 
     def backup(self, path: str | os.PathLike[str]) -> None:

@@ -194,7 +194,7 @@ class Operations(LookOperations):
         Returns
         -------
         Decision
-            The original decision. The fact that it was revealed is on disk, even if the trial is paused or
+            The original decision. That it was revealed is recorded on disk, even if the trial is paused or
             finished; each call is a separate row in `history`.
 
         Raises
@@ -288,7 +288,7 @@ class Operations(LookOperations):
         self._requests.change(lambda replay: (None, replay.restore(reason, by, head, runs, behind)))
 
     def moved(self, *, reason: str, by: str) -> None:
-        """Declare that the trial's file was moved to another disk or machine, and that no other continues.
+        """Declare that the trial's file was moved to another disk or machine, and no copy continues.
 
         The journal identifies the file: a file renamed on the same disk remains the same, and any other with
         the same rows opens as a copy. A copy made by `backup` must be restored instead.
@@ -365,7 +365,7 @@ class Operations(LookOperations):
         return self._requests.change(lambda replay: replay.remove_arm(arm, key, reason, by))
 
     def add_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
-        """Add an arm, which may be assigned from now on; before, its probability was 0.
+        """Add an arm, which may be assigned from now on; until now, its probability was 0.
 
         The design continues as if it had had the arm from the beginning and had never assigned it. This is
         for `Uniform`, `EpsilonGreedy`, `Thompson`, `TopTwoThompson` and `ExplorationSampling` without
@@ -486,7 +486,7 @@ class Operations(LookOperations):
         Raises
         ------
         ParameterError
-            If a trial draws no noise, or none of them has drawn any yet.
+            If a trial draws no noise, or no trial has drawn any yet.
         FileError, JournalError
             If a file cannot be read.
 

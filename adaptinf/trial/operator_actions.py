@@ -65,7 +65,7 @@ class Act:
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
         "moved", "migrate", "look", "amend_plan", "token" (one was issued), "revoke", "rekey", "add_arm",
         "add_site", "add_kits", "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent"
-        (a webhook was told).
+        (a webhook was notified).
     reason : str or None
         The reason; None if it was about a participant who was erased.
     by : str or None
@@ -259,7 +259,7 @@ class Acts:
         if self.state == FINISHED:
             raise ParameterError("restore", [f"the trial is finished: {self.reason:.200}"])
         said = {"kind": "restore", "reason": reason, "by": by, "head": head, "runs": plain(runs)}
-        if self._taken_before(said, "the file is not a copy: it is where its journal says"):
+        if self._taken_before(said, "the file is not a copy: it is in the location recorded in its journal"):
             return None
         refuse("restore", word_problems(head, runs, behind))
         return self._taken(said)
@@ -268,7 +268,9 @@ class Acts:
         """Declare that a file in another place is the trial itself; None if that was already declared."""
         refuse("moved", act_problems(reason, by))
         said = {"kind": "moved", "reason": reason, "by": by}
-        if self._taken_before(said, "the file is where its journal says: there is nothing to declare"):
+        if self._taken_before(
+            said, "the file is in the location recorded in its journal: there is nothing to declare"
+        ):
             return None
         refuse("moved", [MARKED] if self.copied == MARKED else [])
         return self._taken(said)
@@ -357,8 +359,7 @@ class Acts:
         step, mark = answered(self.session, "erase", plain(key)), self._mark("unit", plain(unit))
         if mark is not None and self._marks.get(mark) != step + 1:
             problem = (
-                f"key {plain(key)!r:.60} already identifies another request, one of erase: give each its "
-                "own key"
+                f"key {plain(key)!r:.60} already identifies another erasure: give each request its own key"
             )
             raise ParameterError("erase", [problem])
         return step + 1

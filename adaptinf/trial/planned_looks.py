@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 12
 _CLOSE = 1e-9
-"""Relative difference of a statistic, or of its bound, that rounding may make when it is recomputed."""
+"""Largest relative difference that rounding may cause when a statistic or its bound is recomputed."""
 NUMBERS = ("statistic", "bound")
 ARMS = ("leading", "rejected", "dropped")
 _COLUMNS = ("stage", "rounds", "time", *NUMBERS, *ARMS, "decision", "lost")
@@ -272,7 +272,7 @@ class PlannedLooks(Acts):
         return [] if self.next_look is None else list(range(self._last_stage + 1, reached + 1))
 
     def _latest(self, plan: StatedPlan) -> Any:
-        """The last look, or that there was none."""
+        """The last look, or a statement that there was none."""
         return plan.recorded([{"stage": 0, "rounds": 0, "decision": GOES_ON}, *self.looks][-1])
 
     def _waiting(self, rounds: int) -> list[int]:
@@ -352,7 +352,7 @@ class PlannedLooks(Acts):
                 )
             reason = ending["reason"]
         if kind == "resume" and ending is not None and by is None:
-            problem = f"by is required: {ending['reason']}, and someone has to answer for continuing"
+            problem = f"by is required: {ending['reason']}, and someone must answer for continuing"
             refuse("resume", [problem])
         return super().turn(kind, reason, by)
 

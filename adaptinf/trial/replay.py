@@ -112,11 +112,11 @@ class Replay(Supplied):
         return self.assign(self.at_site("assign", site, unit), context, key, plain(site), new=True)
 
     def _refuse_alike(self, unit: Any) -> None:
-        """State that a unit looks like another's."""
+        """Refuse a unit whose name looks like another's."""
         other = unit_alike(self.session, unit)
         if other is not None:
             told = told_apart([unit, other])
-            problem = f"two units differ only in case, spaces or letters that look alike: {told}"
+            problem = f"two units differ only in case, in spaces or in letters that look alike: {told}"
             raise ParameterError("assign", [f"{problem}; give the unit exactly as before"])
 
     def _decided(self, number: int) -> Entry:
@@ -234,7 +234,9 @@ class Replay(Supplied):
         if again is None:
             problem = "cannot be replayed: it is inconsistent with the rows before it"
         else:
-            problem = "is not what its design decides given the rows before it, in this version of adaptinf"
+            problem = (
+                "differs from what its design decides in this version of adaptinf, given the rows before it"
+            )
         return f"row {number} {problem}{hint}"
 
     def _stands(self, number: int, said: Entry, again: Entry | None) -> bool:

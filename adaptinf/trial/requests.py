@@ -83,7 +83,7 @@ class Requests:
     def change_each(
         self, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
     ) -> list[_Answer | ParameterError]:
-        """The same for requests that do not concern each other: a refused one has its error as answer."""
+        """The same for independent requests: the answer to a refused request is its error."""
 
         def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Rows]]:
             for act in acts:
@@ -136,7 +136,7 @@ class Requests:
             return answers
 
     def tell_head(self) -> None:
-        """Send the head elsewhere, if that is wanted."""
+        """Send the head elsewhere, if requested."""
         if self._heads is not None:
             self._heads.send(self.journal.rows, self.journal.head)
             self._heads.warn()
@@ -147,7 +147,7 @@ class Requests:
         self.journal.rollback()
 
     def _still_copied(self, replay: Replay) -> str:
-        """Why the file is a copy; empty if it is not, which cannot change and is checked once."""
+        """The reason if the file is a copy; otherwise empty, which cannot change and is checked once."""
         self._copied = self._copied and self.copied(replay)
         return self._copied
 
@@ -156,7 +156,7 @@ class Requests:
         return "" if self.differences is not None else other_version(replay.decides["adaptinf"])
 
     def copied(self, replay: Replay) -> str:
-        """Why the file is a copy; empty if it is not one."""
+        """The reason if the file is a copy; otherwise empty."""
         return replay.copy_of(self.journal.place, self.journal.marked())
 
     def _write(self, replay: Replay, entry: Rows) -> bool:
@@ -256,9 +256,8 @@ class Requests:
         if self._replay.stopped:
             return self._replay
         if self._replay.unread or self._replay.session.blind:
-            problem = (
-                f"the secret of decision {min(self._replay.unread, default=0)} has disappeared without a row"
-            )
+            lost = min(self._replay.unread, default=0)
+            problem = f"the secret of decision {lost} is gone, although no row records an erasure"
             raise JournalError(path, problem)
         if heads is not None:
             self._check_secrets(path, self._replay)

@@ -149,7 +149,7 @@ class Sealing:
         return None if secret == _DESTROYED else bytes(secret)
 
     def _stored(self, number: int, secret: bytes) -> bytes:
-        """A secret as the table has it."""
+        """A secret as stored in the table."""
         key = self._journal.key
         return secret if key is None else key.closed(secret, f"secret {number}")
 
@@ -160,11 +160,11 @@ class Sealing:
             return stored
         with suppress(InvalidTag, ValueError, TypeError):
             return key.opened(bytes(stored), f"secret {number}")
-        problem = f"the secret of number {number} was not sealed with the trial's key, at this place"
+        problem = f"the secret of number {number} was not sealed with the trial's key for this position"
         raise JournalError(str(self._journal.path), problem)
 
     def _look_ahead(self, number: int) -> None:
-        """Ask for the secrets of the next decisions too, where an answer comes from another machine."""
+        """Also read the secrets of the next decisions if the database is on another machine."""
         ahead = self._journal.store.ahead
         if not ahead or number in self._many:
             return
@@ -174,7 +174,7 @@ class Sealing:
         self._many.update(self._journal.ask("read", cursor.fetchall))
 
     def _newest(self) -> int:
-        """A number that no secret in the file exceeds: those of others come with their rows."""
+        """An upper limit of the numbers of secrets in the file; later ones are found with their rows."""
         if self._largest is None:
             found = self._journal.ask("read", lambda: _LARGEST.value(self._journal.connection))
             self._largest = MARKS if found is None else int(found)
@@ -193,7 +193,7 @@ class Sealing:
         self._many = {}
 
     def forget(self) -> None:
-        """Begin again as the rows do."""
+        """Start again, like the rows."""
         self._many, self._largest = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
@@ -209,7 +209,7 @@ class Sealing:
         problems = [f"the secret of decision {odd[0]} is missing or belongs to no decision"] if odd else []
         problems += [f"decision {whole[0]} was erased, but its secret still exists"] if whole else []
         return problems + (
-            [f"the secret of decision {lost[0]} has disappeared without a row"] if lost else []
+            [f"the secret of decision {lost[0]} is gone, although no row records an erasure"] if lost else []
         )
 
     def destroy(self, number: int) -> None:

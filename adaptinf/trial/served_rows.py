@@ -18,9 +18,9 @@ from adaptinf.trial.supplies.supplied import Supplied
 from adaptinf.trial.supplies.supply import where_problems
 
 ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblinder")
-"""Who may hold a token; what each role may do is stated in one table, `adaptinf/service/roles.py`."""
+"""The roles that a token may have; one table, in `adaptinf/service/roles.py`, states what each may do."""
 SITED = ("assigner", "recorder", "monitor", "unblinder")
-"""Roles whose tokens may be for one site; the others act on the trial as a whole."""
+"""Roles whose tokens may be limited to one site; the others act on the whole trial."""
 ISSUED, REVOKED = "token", "revoke"
 """Kinds of rows about tokens."""
 _DIGEST, _LONGEST = 64, 100
@@ -44,8 +44,8 @@ class Token:
     site : str or None
         The site to which it is limited.
     text : str
-        What the program sends: known only to the call that issued it, and empty otherwise, because the file
-        contains only its SHA-256 digest.
+        The text that the program sends: only the call that issues the token returns it; otherwise it is
+        empty, because the file contains only its SHA-256 digest.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Token:
 
 
 def digest_of(text: str) -> str:
-    """What the journal keeps of a token: 256 random bits need neither salt nor a slow hash."""
+    """The digest of a token that the journal keeps: 256 random bits require neither salt nor a slow hash."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -98,7 +98,7 @@ def token_site_problems(replay: Supplied, role: str, site: Any) -> list[str]:
 
 
 def responsible_problems(by: Any) -> list[str]:
-    """Problems with who is responsible, which need not be stated."""
+    """Problems with the name of the person responsible, which is optional."""
     return act_problems("a token", "nobody" if by is None else by)
 
 
@@ -144,21 +144,21 @@ def standing_alarms(acts: Acts) -> dict[str, Entry]:
 
 
 def alarm_row(acts: Acts, alarm: str, raised: bool) -> Entry | None:
-    """The entry that raises or clears an alarm; None if that is its state, or the file is a copy."""
+    """The entry that raises or clears an alarm; None if nothing changes, or the file is a copy."""
     if acts.closed or raised == (alarm in standing_alarms(acts)):
         return None
     return {"kind": ALARM, "alarm": alarm, "raised": raised}
 
 
 def told_until(acts: Acts, hook: str) -> int | None:
-    """The last row of which a webhook was told; None if it is new."""
+    """The last row of which a webhook was notified; None if the webhook is new."""
     return max(
         (act["notice"] for act in acts.acts if act["kind"] == SENT and act["hook"] == hook), default=None
     )
 
 
 def sent_row(acts: Acts, hook: str, notice: int) -> Entry | None:
-    """The entry that a webhook was told of a row, and so of those before; None if it was, or for a copy."""
+    """The entry that a webhook was told of all rows up to one; None if it was before, or for a copy."""
     known = told_until(acts, hook)
     if acts.closed or (known is not None and known >= notice):
         return None

@@ -11,7 +11,7 @@ import numpy as np
 _SIZE = 8
 """Number of bytes that give the length of what follows."""
 _KINDS = "iuf"
-"""Arrays of integers and of floats: nothing else is read from a file."""
+"""Kinds of arrays that are read from a file: integers and floats only."""
 
 
 class Snapshot(NamedTuple):

@@ -47,7 +47,9 @@ class Nodes:
             self._fresh.append({"kind": NODE, NODE: name, "scale": scale, "units": units})
             entry = self._fresh[-1]
         elif not self._waiting or (self._waiting[0][NODE], self._waiting[0]["scale"]) != (name, scale):
-            raise JournalError(self._path, "a row of noise is missing or differs from what its request needs")
+            raise JournalError(
+                self._path, "a row of noise is missing or differs from the noise that its request requires"
+            )
         else:
             entry = self._waiting.pop(0)
         return int(entry["units"])
@@ -58,7 +60,7 @@ class Nodes:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Draw nothing, but use the waiting rows, all of them."""
+        """Draw nothing, and use all waiting rows instead."""
         self._following = True
         try:
             yield
@@ -82,10 +84,12 @@ def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dic
     name, promised = type(design).__name__, design.guarantee(horizon, n_arms)
     # In this case nothing depends on rewards, so there is no noise to draw.
     if promised is None or promised.epsilon == 0.0:
-        told = f"outcome_window must be omitted: {name} has no noise, and uses outcomes as they arrive"
+        told = (
+            f"outcome_window must be omitted: {name} adds no noise and uses outcomes as soon as they arrive"
+        )
         refuse("Trial.create", [] if window is None else [told])
         return {}
-    rehearses = "its session() rehearses a trial with simulated noise"
+    rehearses = "its method session() rehearses a trial with simulated noise"
     problems = []
     if design.nodes is None:
         problems.append(
@@ -111,8 +115,8 @@ NodeRows = list[tuple[int, Entry, str]]
 """Numbers, entries and digests of rows of noise."""
 
 NOT_COVERED = (
-    "Not covered by the guarantee: these tests read the noise itself. Store their results with the trial's "
-    "file."
+    "Not covered by the guarantee: these tests read the noise itself. Keep their results as safe as the "
+    "trial's file."
 )
 _COLUMNS = ("test", "single tests", "chance below", "finding")
 
@@ -131,7 +135,7 @@ class NoiseAudit:
         Every kind of test: its name, its number of single tests, the log of a bound on the probability that
         noise with the stated distribution looks this unusual in any of them, and the finding, in words.
     not_covered : str
-        Why none of it may be published.
+        The reason why the results must not be published.
 
     Examples
     --------

@@ -36,11 +36,11 @@ MARKED = (
     "the trial"
 )
 ELSEWHERE = (
-    "its place differs from the one that its journal names, so it may be a copy whose trial has continued: "
-    "use restore if it replaces the trial, or moved to declare that it is the trial itself and that no "
-    "other copy continues"
+    "its location differs from the one recorded in its journal, so it may be a copy of a trial that has "
+    "continued elsewhere: use restore if it replaces that trial, or moved to declare that it is the trial "
+    "itself and that no other copy continues"
 )
-_HEAD, _RUNS = OrNone(Is(str, "the text of a head")), OrNone(Count(0))
+_HEAD, _RUNS = OrNone(Is(str, "the head of a journal as text")), OrNone(Count(0))
 _NOTHING = (
     "the trial's file was replaced by a copy, and draws made after the copy are unknown (restore was called "
     "without head= and runs=)"
@@ -54,7 +54,7 @@ def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | 
     if problems or head is None:
         return problems
     if runs is not None:
-        return ["pass head= or runs=, not both: a correct head implies that there were none"]
+        return ["pass head= or runs=, not both: a correct head implies that no runs were lost"]
     instead = (
         "set runs= to the number of lost files that continued from it, or omit both, in which case there "
         "is no guarantee"
@@ -166,7 +166,7 @@ def make_owners(path: Path) -> None:
         except FileExistsError:
             # The file is not opened, because closing it would release SQLite's locks on it in this process.
             if path.is_symlink():
-                problem = "it is a link, which other users may have placed there: give the file itself"
+                problem = "it is a symbolic link, which another user may have created: give the file itself"
                 raise FileError(str(path), "written", problem) from None
 
 

@@ -92,7 +92,7 @@ def declared_entry(
     """The first entry of a trial, after all checks."""
     problems = problems_of(design=(design, _DESIGN))
     problems += [
-        f"{name} is required with a design: only a plan states it"
+        f"{name} is required with a design, because only a plan specifies it"
         for name, given in (("arms", arms), ("horizon", horizon))
         if given is None and not problems
     ]
@@ -169,14 +169,16 @@ def design_of(path: str, entry: Entry, given: Any) -> Design:
     """The design of a trial: reconstructed from its first entry, or passed in if it is user-defined."""
     if entry["format"] not in _FORMATS:
         when = "a later" if entry["format"] > FORMAT else "an earlier"
-        problem = f"{when} version of adaptinf wrote it (format {entry['format']}; this one has {FORMAT})"
+        problem = (
+            f"{when} version of adaptinf wrote it (in format {entry['format']}; this version writes {FORMAT})"
+        )
         raise FileError(path, "read", f"{problem}: continue with that version")
     stated = encode([entry["design"], entry["parameters"]])
     if given is not None:
         refuse("Trial.open", problems_of(design=(given, _DESIGN)))
         if encode_record(given) != stated:
             raise ParameterError(
-                "Trial.open", [f"the trial uses another {entry['design']} than {given!r:.100}"]
+                "Trial.open", [f"the trial's design, {entry['design']}, differs from {given!r:.100}"]
             )
         return given  # type: ignore[no-any-return]
     made = None if entry["own"] else rebuilt(DesignRecord(entry["design"], entry["parameters"]))

@@ -27,14 +27,13 @@ PAGE = """\
 Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {stamp}. Processor time:
 {seconds:.0f} s.
 
-{inputs:,} damaged files and frames of {kinds:,} kinds (a kind is a format and a damage, such as "foreign CSV,
-a cell with a blank behind"), made by `tests/properties/bad_input`: bytes lost, flipped, doubled, swapped and
-overwritten. Others have other encodings, newlines, delimiters or quotes, or another format under the same
-name. Cells, columns,
-headers and rows were lost, doubled, swapped, scaled or given other types; frames contained odd values and
-types of pandas, polars, pyarrow and NumPy. Raw JSON was put into every place of an event, and flags, orders,
-subjects and records of a trial were damaged. The kinds take turns, with random values; the tests run {first}
-others.
+{inputs:,} damaged files and frames of {kinds:,} kinds (a kind combines a format with a type of damage, such
+as "foreign CSV, a cell with a trailing blank"), made by `tests/properties/bad_input`: bytes lost, flipped,
+doubled, swapped and overwritten. Other inputs have different encodings, newlines, delimiters or quotes, or a
+different format under the same name. Cells, columns, headers and rows were lost, doubled, swapped, scaled or
+given other types; frames contained odd values and types of pandas, polars, pyarrow and NumPy. Raw JSON was
+inserted into every field of an event, and flags, orders, subjects and records of a trial were damaged. All
+kinds are used in turn, with random values; the tests run {first} other inputs.
 
 The correct outcome for an input is determined by slow, literal readers that do not use the library
 (`oracle.py`, `foreign_readings.py`): Python's strict CSV parser, strict JSON, a field-by-field reader of

@@ -39,12 +39,11 @@ bytes and standard input), `AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf val
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {counts}
 
-- *right*: read with the correct values. *Refused*: refused, as it should be, with an error that states
-  the cause.
-  *Nameless*: refused by an error that does not state the cause. *Good, refused*: refused, although it must be
-  read.
+- *right*: the values that were read are correct. *Refused*: refused, as it should be, with an error that
+  states the cause. *Nameless*: refused by an error that does not state the cause. *Good, refused*: refused,
+  although it should be read.
 - *traceback*: any other exception, or a warning from another library.
-- *silent*: read with other values, or read although it must be refused.
+- *silent*: read with incorrect values, or read although it should be refused.
 
 | door | uses | faults |
 | --- | ---: | ---: |

@@ -33,7 +33,7 @@ The experiments of Chen et al. (2024), Section 5 and Appendix E, and their Table
 
 The example of Appendix B has d = 16 and K = 10,000. "Equations" is a literal reading of (4) to (7), with
 lambda by bisection; "library" is `adaptinf.designs.best_arm.fixed_budget.max_det_schedule`; and "printed" is
-the paper's table, which does not follow from its equations ([errata](../errata/dp_bai.md)).
+the paper's table, which does not follow from the paper's equations ([errata](../errata/dp_bai.md)).
 
 {schedule}
 

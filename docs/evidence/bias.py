@@ -309,7 +309,7 @@ Throughout, the number after ± is one Monte Carlo standard error.
 for epsilon-greedy (by recursion over all states, that is, pulls and successes of both arms), and is otherwise
 computed from {truth_runs:,} other runs. *z* is their distance divided by their joint standard error; *bound*
 is the theorem's, if the design protects the privacy of the rewards. The bound for a difference is the sum of
-two. It is vacuous once it exceeds the largest possible bias.
+the bounds for the two arms. It is vacuous once it exceeds the largest possible bias.
 
 | design | T | sample mean of | mean | true bias | simulated bias | z | bound |
 | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -93,8 +93,8 @@ and 10 log(n) / epsilon for DP-ConSE.
 
 **For ConSE, the product is bounded.** Its first epoch of 128 log(16 n) randomised arrivals decides a context
 with gap .3, at a regret of r = .15 * 128 log(16 n): at alpha = 1, where T_min = log n, the product tends to
-.1365 + .91 * 128 * .15 = 17.6. It converges slowly, because log(16 n) / log n does, and because a trial of
-log n arrivals has arms of unequal size.
+.1365 + .91 * 128 * .15 = 17.6. Convergence is slow, because that of log(16 n) / log n is, and because the
+arms of a trial of log n arrivals differ in size.
 
 **For DP-ConSE, the product is bounded.** Its first window is fully randomised; it has n / 64 rounds, but at
 most 256 M log n, so a context's share of it costs at most .15 * 256 log n. Later windows double in length, so

@@ -77,8 +77,9 @@ of each design, times its number of tests, is:
 FUZZ = """\
 {frames:,} random frames (seed 20240607; pandas and polars; every kind of damage alone and together):
 {logs:,} became logs, each equal to an independent reading of its frame; {errors:,} ended in one
-LogValidationError, with {problems:.1f} problems each on average; none in any other exception or warning.
-The {count} codes that were seen: {codes}."""
+LogValidationError, with {problems:.1f} problems each on average; no frame caused any other
+exception or warning.
+The {count} codes of problems that occurred were: {codes}."""
 
 
 def brute_force(first: int | None) -> tuple[float, int]:

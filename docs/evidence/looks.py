@@ -181,9 +181,9 @@ def page(counts: Counts) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{len(SETS)} sets of trials, each followed by nine plans: {len(cells)} cells of {size} trials.
-Both arms are equal. A level that drifts rises by one standard deviation in a line. Plans are two-sided at 5%;
-a look tests from 20 effective rewards, and 20 outcomes of either kind, in both arms.
+{len(SETS)} sets of trials, each followed by nine plans: {len(cells)} cells of {size} trials. Both arms are
+equal. A level that drifts rises linearly by one standard deviation. Plans are two-sided at 5%; a look makes a
+test if both arms have at least 20 effective rewards and 20 outcomes of either kind.
 
 - Errors are at most .055, plus three Monte Carlo errors, in {level} of {len(cells)} cells.
 - The interval after the stop contains the difference in at least .94 of the trials that tested, less three
@@ -192,7 +192,8 @@ a look tests from 20 effective rewards, and 20 outcomes of either kind, in both 
   errors, in cells where at least half of the trials tested.
 
 *Naive* is the share of trials, under Pocock's spending, in which a fixed-length 5% test at the stop would
-reject; *untested* is the share without a look that had enough data. Bold: not as it should be.
+reject; *untested* is the share of trials in which no look had enough data. Figures that violate a criterion
+are bold.
 
 {chr(10).join(lines(counts))}
 """

@@ -165,9 +165,9 @@ def page(counts: Counts, seconds: float, compiling: float) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-All arms are equal, so every rejection is an error. Outcomes are normal; a level that drifts rises by one
-standard deviation in a line. Plans are two-sided at 5%, with Pocock's spending, over {ROUNDS} rounds of
-Thompson sampling with a floor of .4 divided by the number of arms. With *drop 0*, a treatment leaves at a
+All arms are equal, so every rejection is an error. Outcomes are normal; a level that drifts rises linearly by
+one standard deviation. Plans are two-sided at 5%, with Pocock's spending, over {ROUNDS} rounds of Thompson
+sampling with a floor of .4 divided by the number of arms. With *drop 0*, a treatment is dropped at the first
 look at which its score is at most 0. With *20% lost*, a fifth of the outcomes never arrive and are not
 replaced.
 
@@ -184,7 +184,7 @@ Bold: not as it should be.
 The [plan with three arms](../interim.md#late-outcomes), looks every 40 patients, outcomes after about 30
 days, futility, and a treatment that leaves: 10,000 trials take **{seconds:.0f} seconds** of the processor,
 from {TIMED:,} trials on a machine that was busy. Compiling the steps of the design takes {compiling:.1f}
-seconds more, once in a process.
+more seconds, once per process.
 """
 
 

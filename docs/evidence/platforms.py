@@ -65,8 +65,8 @@ reason.
 
 ## Schemas
 
-If a platform publishes the columns of its tables but no data, the script takes the columns from the file
-stated, makes a table of all of them with two rows, and reads it.
+If a platform publishes the columns of its tables but no data, the script takes the columns from the stated
+file, creates a table with these columns and two rows, and reads it.
 
 | schema | reader | columns | what came out |
 | --- | --- | ---: | --- |

@@ -179,9 +179,9 @@ The table shows the coverage of nominal 95% intervals, all by defaults: *arm* is
 arm, averaged over both; *difference* and *lift* compare the second arm with the first; *refused* is the share
 of logs without a lift, which are excluded. *revenue* is for the difference of mean revenue, and *adjusted* is
 the same with x as a covariate; *width* is the mean of the adjusted width divided by the other; *ratio
-adjusted* and *its width* are the same for revenue per order, of which x explains nothing here. The Monte
-Carlo standard error of a proportion of .95 is {error:.4f}. {len(covered) - short} of {len(covered)} shares
-are at least .95 less three such errors.
+adjusted* and *its width* are the same for revenue per order, which is unrelated to x in this simulation. The
+Monte Carlo standard error of a proportion of .95 is {error:.4f}. {len(covered) - short} of {len(covered)}
+shares are at least .95 less three such errors.
 
 | design | arm | difference | lift | refused | revenue | adjusted | width | ratio adjusted | its width |
 | --- |{" ---: |" * 9}

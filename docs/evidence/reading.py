@@ -308,9 +308,9 @@ refusal with its codes and no others.
 Of {asked:,} uses, {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the expected refusal,
 {counts[OTHER]:,} something else, and {counts[RAW]:,} an error that is not adaptinf's own.
 
-The refused uses are text outcomes in `aggregate`, which has no `success=`, sums that are booleans, and sums
-that are text in anything but a text file. The command line accepts only files and standard input. One of the
-text labels is `NA`.
+The refused uses are text outcomes in `aggregate`, which has no `success=`; sums that are booleans; and sums
+stored as text in anything other than a text file. The command line accepts only files and standard input. One
+of the text labels is `NA`.
 
 | source | {" | ".join(DOORS)} |
 | --- |{" --- |" * len(DOORS)}

@@ -84,9 +84,9 @@ Command: `{COMMAND}`.
 Seed: {SEED}, of schemathesis; coins of the trial are fresh. Date: {evidence.stamp()}.
 
 schemathesis {VERSION} generates requests from the service's OpenAPI document, valid and invalid ones:
-missing, extra and wrongly typed fields, odd texts and numbers, wrong methods and headers. Each answer must
-not be a server error, and its status, type, headers and body must be as the document describes. The counts
-are those of the service's access log.
+missing, extra and wrongly typed fields, odd texts and numbers, wrong methods and headers. No answer may be a
+server error, and the status, type, headers and body of every answer must agree with the document. The counts
+are taken from the service's access log.
 
 | token | requests | answers by status | failed checks |
 | --- | ---: | --- | ---: |

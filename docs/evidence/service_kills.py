@@ -199,17 +199,17 @@ Seed: {SEED}, of the moments of kills; coins of the trial are fresh. Date: {evid
 
 {clients} clients assign participants and record their outcomes at the same time, as fast as they are
 answered, while the process that serves them is killed (`kill -9`) again and again,
-{LIVES[0]:g} to {LIVES[1]:g} seconds after its first answer. A client sends a request again with its key until
-it is answered. In the last row it is the database's server that is killed (`pg_ctl stop -m immediate`) and
-started again, under one process that goes on serving. At the end the trial is verified from its first row,
-and every assignment is asked for again.
+{LIVES[0]:g} to {LIVES[1]:g} seconds after its first answer. A client repeats each request with its key until
+it is answered. In the last row, the database's server is killed instead (`pg_ctl stop -m immediate`) and
+started again, under one process that continues to serve. At the end, the trial is verified from its first
+row, and every assignment is requested again.
 
 | database | kills | participants | answers | broken connections | 503 | answers lost | assigned twice | s |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(rows)}
 
-Every participant who was answered is in the trial with the same arm, once, with the outcome, and the trial
-contains nobody else. The machine has {os.cpu_count()} cores, whose load was {os.getloadavg()[0]:.1f}.
+Every participant whose request was answered is in the trial once, with the same arm and the outcome, and the
+trial contains no one else. The machine has {os.cpu_count()} cores, and its load was {os.getloadavg()[0]:.1f}.
 """
 
 

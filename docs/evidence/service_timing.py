@@ -128,16 +128,17 @@ def page(requests: int) -> str:
 Command: `{COMMAND}`.
 Seed: {SEED}, of permutations; coins of trials are fresh. Date: {evidence.stamp()}.
 
-One client asks two services in turn for an assignment, over a connection that stays open; each trial has
-Uniform and two arms. The second service waits {1e3 * DELAY:g} ms longer before it answers with one arm.
-The difference of mean ranks of the arms' times is compared with {PERMUTATIONS:,} permutations of the arms.
+One client requests assignments from two services in turn, over persistent connections; each trial has two
+arms and the design Uniform. The second service waits {1e3 * DELAY:g} ms longer before it returns one of the
+arms. The difference between the arms in the mean rank of the response time is compared with its values under
+{PERMUTATIONS:,} permutations of the arms.
 
 | service | requests | median of A, ms | median of B, ms | p |
 | --- | ---: | ---: | ---: | ---: |
 {chr(10).join(rows)}
 
 At level {LEVEL:g}, the arm {told} by the time of an answer, and the planted delay {seen}. The machine has
-{os.cpu_count()} cores, whose load was {os.getloadavg()[0]:.1f}.
+{os.cpu_count()} cores, and its load was {os.getloadavg()[0]:.1f}.
 """
 
 

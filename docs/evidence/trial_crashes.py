@@ -240,16 +240,16 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 {PARTICIPANTS} participants, with {", ".join(DESIGNS)} in turn. Outcomes come two participants late, one of
 three arms is removed half-way, half of the outcomes are amended, and {len(erased)} participants are erased,
 one of them while the outcome is pending; the last two designs go by contexts. The last one is private, with a
-window: no arm is removed, participants are erased when their window has ended, and the noise of a node is
-made of its name here, so two runs can be compared; each node has one row. Each process opens the trial, sends
-the requests that have no answer yet and, three times in ten before a request, sends one again that had an
-answer. A kill occurs before or after a named step, or at one of SQLite's system calls, inside a commit or a
-recovery; half of a write may then be done. Snapshots are written every {EVERY} rows, and processes open the
+window: no arm is removed, participants are erased when their window has ended, and the noise of a node is a
+function of its name, so that two runs can be compared; each node has one row. Each process opens the trial
+and sends the requests that have not been answered; in three of ten cases, it first repeats a request that was
+answered. A kill occurs before or after a named step, or at one of SQLite's system calls during a commit or a
+recovery, so that a write may be half done. Snapshots are written every {EVERY} rows, and processes open the
 trial from them. After every kill, earlier answers must be repeated; at the end, answers, rows and log have to
 be those of a copy of the file that ran undisturbed on the same coins, `verify` has to pass, and the files
 must not hold the names and keys of those who were erased. The script ends with an error if anything differs.
-Files are in memory: kills do not test power loss; a test traces that each row is on disk before its answer is
-given.
+Files are in memory, so kills do not test power loss; a separate test traces system calls to check that each
+row is on disk before its answer is given.
 
 | where | kills |
 | --- | ---: |
@@ -273,14 +273,14 @@ with the head of the trial.
 Four processes assigned {sizes["people"]:,} participants and recorded their outcomes, {each_second:,.0f}
 requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap,
 {rows:,} rows, and every decision made again from them. {sizes["starts"]} processes that start at once on one
-trial all work. A client that has waited a minute for the others sends the request again with its key.
+trial all work. A client that has waited for the others for a minute sends its request again with its key.
 
 ## Speed
 
 Milliseconds of one request, on the disk of the machine, which had other work too; in the same run a
 synchronised write took {took["synced"]:.3f} ms, and a draw of OpenDP {took["draw"]:.3f} ms. The answer is
-sent after the commit. Groups are of {sizes["timed"]:,} requests. The private design draws {took["drawn"]:.2f}
-nodes a participant. `open` took {1e3 * took["opened"]:.0f} µs a row.
+sent after the commit. Groups consist of {sizes["timed"]:,} requests. The private design draws
+{took["drawn"]:.2f} nodes per participant. `open` took {1e3 * took["opened"]:.0f} µs a row.
 
 | request | ms | allowed | ratio |
 | --- | ---: | --- | ---: |

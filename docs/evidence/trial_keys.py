@@ -168,9 +168,9 @@ Seed: 7, of outcomes; keys and coins of trials are fresh. Date: {evidence.stamp(
 
 ## Cost
 
-Two trials in memory, one with a key, in turns of {PAIRS} requests; {turns} turns each. Processor time of a
-request in ms, median; the ratio is the median over turns. Opening recomputes all decisions after the
-last snapshot.
+Two trials in memory, one of them with a key, take turns of {PAIRS} requests, {turns} turns each. The table
+shows the median processor time of a request in ms; the ratio is the median over turns. Opening recomputes all
+decisions after the last snapshot.
 
 | design | | without a key | with a key | ratio |
 | --- | --- | ---: | ---: | ---: |
@@ -180,11 +180,11 @@ Largest ratio of a request: **{largest:.2f}**, where {LIMIT:g} is allowed. Waiti
 
 ## Attack
 
-A trial of {PEOPLE} participants with two arms whose names differ in length, and outcomes that differ in
-their digits. The thief has the database, its write-ahead log with every commit, and a backup, and knows
-the code: rows are parsed, sealed fields are opened with all secrets in the files, words are searched as
-text, UTF-16, hexadecimal digits and base64, and the lengths of all stored values are compared by arm,
-outcome and number of digits (permutation tests with 999 draws), as are the pages of each commit.
+A trial of {PEOPLE} participants with two arms whose names differ in length, and outcomes that differ in their
+digits. The thief is assumed to have the database, its write-ahead log with every commit, and a backup, and to
+know the code: rows are parsed, sealed fields are opened with all secrets in the files, words are searched as
+text, UTF-16, hexadecimal digits and base64, and the lengths of all stored values are compared by arm, outcome
+and number of digits (permutation tests with 999 draws), as are the pages of each commit.
 
 | the thief finds | without a key | with a key |
 | --- | ---: | ---: |

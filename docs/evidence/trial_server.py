@@ -193,17 +193,17 @@ Command: `{command}`. Seed: {SEED}, of kills; coins of the trial are fresh. Date
 
 ## What was done
 
-{sizes["clients"]} processes at once sent requests to one trial of {NAME}
-in PostgreSQL {version}. Each assigned participants and recorded their outcomes, and kept each answer in a
-file before the next request; three times in ten it asked for an earlier answer again, which had to be the
-same. In {took:,.0f} s, {sizes["kills"]} of them were killed (`kill -9`) at random moments and others went on
-in their place, and the server was killed (`pg_ctl stop -m immediate`) and started again {sizes["restarts"]}
-times. A client whose request failed sent it again with its key. In the end there were
-{left["answers"]:,} answers and {left["rows"]:,} rows, {left["nodes"]:,} of them of noise. Every decision was
-made again from them (`verify`), and the noise was as it should be (`audit_noise`). The server's data were in
-memory, so nothing here tests power loss.
+{sizes["clients"]} processes at once sent requests to one trial of {NAME} in PostgreSQL {version}. Each
+assigned participants and recorded their outcomes, and kept each answer in a file before the next request; in
+three of ten cases, it repeated an earlier request, whose answer had to be the same. In {took:,.0f} s,
+{sizes["kills"]} of them were killed (`kill -9`) at random moments and others went on in their place, and the
+server was killed (`pg_ctl stop -m immediate`) and started again {sizes["restarts"]} times. A client whose
+request failed repeated it with its key. In the end there were {left["answers"]:,} answers and
+{left["rows"]:,} rows, {left["nodes"]:,} of them of noise. Every decision was recomputed from them (`verify`),
+and the tests of the noise found nothing (`audit_noise`). The server's data were in memory, so nothing here
+tests power loss.
 
-What clients were told meanwhile:
+Clients received the following errors:
 
 | error | times |
 | --- | ---: |
@@ -211,7 +211,7 @@ What clients were told meanwhile:
 
 ## Speed
 
-Milliseconds of a request of one client, beside whatever else the machine did.
+The table shows the time of one client's requests in milliseconds, on a machine with other work.
 
 | database | until the answer | of the client's processor |
 | --- | ---: | ---: |

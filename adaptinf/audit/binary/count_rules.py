@@ -266,8 +266,8 @@ def _refuse_cost(plan: Allocation, horizon: int, longest: int) -> None:
         _states(before) * float(after - before) ** 3 for before, after in itertools.pairwise(plan.edges)
     )
     if longest > 1 and steps > _MOST_STEPS:
-        problem = f"batches of {longest} rounds at a horizon of {horizon} take too long"
-        raise ParameterError("exact", [f"{problem}: randomization_test has no such limit"])
+        problem = f"batches of {longest} rounds at a horizon of {horizon} would take too long to compute"
+        raise ParameterError("exact", [f"{problem}: use randomization_test, which has no such limit"])
 
 
 def _layer(plan: Allocation, step: int) -> FloatArray:

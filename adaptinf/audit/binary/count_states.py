@@ -170,7 +170,7 @@ def values_of(
     try:
         return np.asarray(function(*arguments), dtype=np.float64)
     except Exception as error:
-        called = f"{name}({', '.join(names)}) is called with integer arrays that hold many states"
+        called = f"{name}({', '.join(names)}) is called with integer arrays that contain many states"
         reason = f"{type(error).__name__}: {error}"
         advice = "use np.where instead of if, and NumPy functions such as np.exp instead of math"
         raise ParameterError(

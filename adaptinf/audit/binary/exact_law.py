@@ -429,7 +429,7 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     """
     check("exact", horizon=(horizon, COUNT))
     if horizon > LONGEST:
-        told = f"horizon must be at most {LONGEST:,}, got {horizon:,}: randomization_test has no limit"
+        told = f"horizon must be at most {LONGEST:,} (randomization_test has no limit), got {horizon:,}"
         raise ParameterError("exact", [told])
     kept = _kept(design, int(horizon))
     if kept is not None:

@@ -160,9 +160,9 @@ class ExactTest(_OfCounts):
         side = _SIDES[self.alternative].format(one=one, zero=zero)
         ties = "ties count half" if self.mid_p else "ties count in full"
         guarantee = (
-            ", so the size may exceed alpha (mid_p=False gives a test whose size does not)"
+            ". The size of the test may exceed alpha (with mid_p=False it cannot)"
             if self.mid_p
-            else ": its size is at most alpha for all success rates"
+            else ". The size of the test is at most alpha for all success rates"
         )
         return (
             *(CAUTION(caution=one) for one in self.cautions),

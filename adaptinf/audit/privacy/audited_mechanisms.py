@@ -86,7 +86,10 @@ def pair_problems(mechanism: Mechanism, first: FloatArray, second: FloatArray) -
         size, moved = "L1", float(change.sum())
     allowed = float(getattr(mechanism, "sensitivity", np.inf))
     if not 0.0 < moved <= allowed * (1.0 + 1e-12):
-        return [f"neighbours must differ, by at most the sensitivity {allowed:g} in {size}, got {moved:g}"]
+        return [
+            f"neighbours must differ, and by at most the sensitivity, {allowed:g} in {size}; "
+            f"they differ by {moved:g}"
+        ]
     return []
 
 

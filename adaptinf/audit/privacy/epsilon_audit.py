@@ -147,7 +147,10 @@ def claim_problems(own: PrivacyGuarantee | None, claim: PrivacyGuarantee | None)
         return []
     if claim.unit == "record" and claim.notion == "standard":
         return []
-    return [f"promised is per {claim.unit}, but the neighbours differ in a {own.unit}"]
+    return [
+        f"promised must be a guarantee per {own.unit}, because the neighbours differ in one {own.unit}; "
+        f"it is per {claim.unit}"
+    ]
 
 
 def _target_problems(target: Any, neighbours: Any, view: Any) -> list[str]:
@@ -494,7 +497,7 @@ def _design_sources(
             raise ParameterError(
                 "epsilon_lower_bound",
                 [
-                    f"neighbours are trials of another design, {run!r:.200}: use those of "
+                    f"neighbours are trials of a different design, {run!r:.200}: use those of "
                     "neighbouring_trials(target)"
                 ],
             )

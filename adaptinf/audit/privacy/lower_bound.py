@@ -362,7 +362,11 @@ class EpsilonLowerBound:
         if self.delta > 0.0:
             bound.append(["delta allowed for", f"{self.delta:g}", ""])
         if self.promised is not None:
-            share = "" if self.promised.epsilon == 0.0 else f"; the bound is {self.tightness:.1%} of it"
+            share = (
+                ""
+                if self.promised.epsilon == 0.0
+                else f"; the lower bound is {self.tightness:.1%} of the promise"
+            )
             verdict = "REFUTED" if self.refuted else f"not refuted{share}"
             bound.append(["promised", format_number(self.promised.epsilon), verdict])
         counts = [
@@ -376,7 +380,7 @@ class EpsilonLowerBound:
         notes = [
             f"Audited: {self.target}.",
             f"Event: {self.event}.",
-            f"The event was chosen on {self.runs - self.tested:,} further runs on each data set.",
+            f"The event was chosen on {self.runs - self.tested:,} separate runs on each data set.",
             *(f"Found ({finding.check}): {finding.text}." for finding in self.findings),
             *self.looked,
         ]

@@ -31,8 +31,8 @@ def difference(part: Replayed) -> str:
     is_, should_be = _shown(seen[run, place]), _shown(recomputed[run, place])
     return (
         f"{part.what} does not follow from the releases and earlier actions in {number} of {len(apart)} "
-        f"runs: in {part.place} {place + 1} of run {run + 1} it is {is_}, not {should_be}, so a decision "
-        f"depended on data that were not released"
+        f"runs: in {part.place} {place + 1} of run {run + 1} it is {is_} instead of {should_be}, so a "
+        f"decision depended on data that were not released"
     )
 
 

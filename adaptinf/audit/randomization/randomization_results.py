@@ -122,8 +122,9 @@ class RandomizationTest:
                 [
                     f"Randomisation test: all {self.replications:,} paths of {self.design}",
                     f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
-                    f"  beyond it    {self.exceedances:,} paths, equal to it {self.ties:,}",
-                    f"  p-value      {self.pvalue:.6g} (enumerated, every tie counted: no Monte Carlo error)",
+                    f"  paths        {self.exceedances:,} more extreme, {self.ties:,} equal",
+                    f"  p-value      {self.pvalue:.6g} (enumerated, with ties counted in full: no Monte "
+                    "Carlo error)",
                     *_rests_on(self),
                 ]
             )
@@ -133,9 +134,9 @@ class RandomizationTest:
                 f"Randomisation test: {self.design} re-run {self.replications:,} times by {self.resample}"
                 + stopped,
                 f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
-                f"  beyond it    {self.exceedances:,}, equal to it {self.ties:,}",
+                f"  runs         {self.exceedances:,} more extreme, {self.ties:,} equal",
                 f"  p-value      {self.pvalue:.4g} (Monte Carlo error {self.monte_carlo_error:.2g}; "
-                f"every tie counted: {self.pvalue_conservative:.4g})",
+                f"with ties counted in full: {self.pvalue_conservative:.4g})",
                 *_rests_on(self),
             ]
         )
@@ -285,11 +286,12 @@ class WeightedRandomizationTest:
         return visible_lines(
             [
                 f"Weighted randomisation test: {self.replications:,} paths of the {self.reference} "
-                f"reference, weighted to {self.design}",
+                f"reference, reweighted to {self.design}",
                 f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
                 f"  p-value      {self.pvalue:.4g} ({self.pvalue_conservative:.4g} if ties and the observed "
                 f"log count in full)",
-                f"  paths worth  {self.effective_sample_size:.1f}; largest share {self.largest_share:.1%}",
+                f"  weights      effective sample size {self.effective_sample_size:.1f}; largest share "
+                f"{self.largest_share:.1%}",
                 *_rests_on(self, self.notes),
             ]
         )

@@ -445,8 +445,8 @@ def operating_characteristics(
 
 def _margin_note(margin: float) -> str:
     return (
-        f"Wrong way: an inferior arm is assigned in over {margin:.3g} n more of the n rounds than the "
-        "best arm."
+        f"Wrong way: in n rounds, an inferior arm is assigned over {margin:.3g} n times more than the best "
+        "arm."
     )
 
 

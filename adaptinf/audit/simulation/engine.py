@@ -379,7 +379,7 @@ class LogCell:
             yield name or type(fitted).__name__, fitted
         else:
             problem = (
-                f"it must return a result of fit(), a test (anything with a number `pvalue`), or a dict of "
+                f"it must return a result of fit(), a test (an object with a numeric `pvalue`), or a dict of "
                 f"results and tests, got {fitted!r:.60}"
             )
             raise ParameterError(name or "fit", [problem])

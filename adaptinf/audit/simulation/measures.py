@@ -271,7 +271,9 @@ def _reasons(reasons: Mapping[str, int]) -> str:
     ordered = sorted(groups.values(), key=lambda group: -sum(runs for runs, _ in group))
     texts = []
     for group in ordered[:_MOST_REASONS]:
-        text = max(group, key=lambda entry: entry[0])[1] + (" (or other numbers)" if len(group) > 1 else "")
+        text = max(group, key=lambda entry: entry[0])[1] + (
+            " (or with other numbers)" if len(group) > 1 else ""
+        )
         texts.append(f"{text} ({sum(runs for runs, _ in group):,})" if len(ordered) > 1 else text)
     rest = [runs for group in ordered[_MOST_REASONS:] for runs, _ in group]
     more = [f"{len(ordered) - _MOST_REASONS} other reasons ({sum(rest):,})"] if rest else []

@@ -77,7 +77,7 @@ class SampleSize(PlanTable):
         else:
             told = f"power {self.target:g} from {self.horizon:,} rounds"
             if self.replications:
-                told += f", plus or minus {self.horizon_error:.2g} (one standard error of simulation)"
+                told += f", plus or minus {self.horizon_error:.2g} (one Monte Carlo standard error)"
         how = f"{self.replications:,} simulated trials per horizon" if self.replications else f"by {self.law}"
         return visible_lines([self.design, told, f"{how}, alpha {self.alpha:g}"])
 
@@ -392,7 +392,7 @@ def _chosen(rows: Sequence[dict[str, Any]], kind: str, analysis: Any, term: Any)
     there = "; ".join(f"analysis {row['analysis']!r}, term {str(row['term'])!r}" for row in rows)
     where = "env, in which the null is false" if kind == POWER else "null_env, in which the null is true"
     told = f"{len(tested)} tests match among the results in {where}: {there}"
-    raise ParameterError("sample_size", [f"{told}: specify one with analysis= and term="])
+    raise ParameterError("sample_size", [f"{told}: choose one with analysis= and term="])
 
 
 def _problems(

@@ -229,7 +229,7 @@ class Folder:
         path = self._shards(index) / f"{start:09d}.parquet"
         table, metadata = read_parquet(path, self.fingerprint)
         if (metadata["cell"], metadata["start"], metadata["stop"]) != (self.labels[index], start, stop):
-            raise Damaged(f"the runs in {path} are not those that its name states")
+            raise Damaged(f"the runs in {path} are not those that the file's name states")
         self._check_estimates(index, {str(start): metadata["estimates"]})
         return sums_of(table), metadata
 
@@ -262,7 +262,7 @@ class Folder:
         """The table of a finished cell."""
         table, metadata = read_parquet(self._cell(index), self.fingerprint)
         if metadata["cell"] != self.labels[index]:
-            raise Damaged(f"the cell in {self._cell(index)} is not the one that its name states")
+            raise Damaged(f"the cell in {self._cell(index)} is not the one that the file's name states")
         self._check_estimates(index, metadata["estimates"])
         return table
 
@@ -473,8 +473,8 @@ def settle(
     problems = list(differences(stored, manifest))
     if problems:
         advice = (
-            f"to resume, use the arguments with which it was begun; audit.Study.load({str(folder)!r}) reads "
-            "what is stored; for anything else, use another folder"
+            f"to resume, use the same arguments as before; to read what is stored, use "
+            f"audit.Study.load({str(folder)!r}); to run another study, use another folder"
         )
         raise ParameterError(f"study in {folder}", [*problems, advice])
     return stored

@@ -271,7 +271,7 @@ def _named_problems(name: str, values: Any, kind: type | None, what: str) -> Ite
         return
     for label, value in values.items():
         if not isinstance(label, str) or not label.strip():
-            yield f"{name} must have names that are not empty strings, got {label!r:.60}"
+            yield f"the names in {name} must be non-empty strings, got {label!r:.60}"
         elif name == "analyses" and (": " in label or label.endswith(", corrected")):
             yield (
                 f"analyses[{label!r}]: names that contain ': ' or end in ', corrected' are reserved for "

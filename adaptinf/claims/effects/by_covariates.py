@@ -36,7 +36,7 @@ REASONS = (
     Part("errors_by_unit", "reason"),
 )
 ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
-"""Where no estimate is known yet."""
+"""Placeholder if no estimate is known yet."""
 
 WEIGHED_CONTEXTS = Claim(
     "weighed_contexts",

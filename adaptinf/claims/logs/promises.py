@@ -1,4 +1,4 @@
-"""What a log states about privacy besides its guarantee."""
+"""Statements of a log about privacy besides its guarantee."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 FOR_AUTHORS = "for the authors of the trial report to add"
-"""What stands where only the authors know the answer."""
+"""Placeholder for an answer that only the authors know."""
 E20_TOPICS = (
     "why an adaptive design, and why one of this complexity",
     "adaptations and the prespecified rule for them",

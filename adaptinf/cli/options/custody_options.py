@@ -12,7 +12,7 @@ from adaptinf.cli.grammar import DONE, CommandParser, path_of
 if TYPE_CHECKING:
     from adaptinf.trial import Trial
 
-_BY = "who is responsible; stored in the trial"
+_BY = "the person responsible; stored in the trial"
 
 
 def trail_flags(parser: CommandParser) -> None:
@@ -23,7 +23,7 @@ def trail_flags(parser: CommandParser) -> None:
 
 def verification_flags(parser: CommandParser) -> None:
     """Options of ``adaptinf trial verify-trail``."""
-    said = "PEM file with the public key of who signed it"
+    said = "PEM file with the public key of the signer"
     parser.add_argument("--public-key", required=True, type=path_of, metavar="FILE", help=said)
     parser.add_argument("--head", metavar="DIGEST", help="of an earlier status that was stored elsewhere")
 

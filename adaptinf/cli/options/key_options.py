@@ -8,7 +8,7 @@ from typing import Any
 
 from adaptinf.cli.grammar import CommandParser, path_of
 
-_KEY = "file with the trial's key, if it was created with one; ADAPTINF_KEY_FILE"
+_KEY = "file with the trial's key, if it was created with one (or set ADAPTINF_KEY_FILE)"
 
 
 def key_flag(parser: CommandParser) -> None:
@@ -18,7 +18,10 @@ def key_flag(parser: CommandParser) -> None:
 
 def heads_flags(parser: CommandParser) -> None:
     """Options of every action that opens a trial."""
-    to_file, to_command = "file to which heads are appended", "command that reads each head, or the latest"
+    to_file, to_command = (
+        "file to which heads are appended",
+        "command that receives each head, or the latest one, on standard input",
+    )
     parser.add_argument("--heads", type=path_of, metavar="FILE", help=to_file)
     parser.add_argument("--heads-command", type=shlex.split, metavar="COMMAND", dest="heads", help=to_command)
 

@@ -39,7 +39,7 @@ from adaptinf.texts import unlisted
 Record = EffectMethod[GroupQuestion]
 METHODS: tuple[Record, ...] = (DIFFERENCE_IN_MEANS, POOLED, AIPW, RELEASED)
 ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is not POOLED}
-"""Methods by estimator; pooling is an option of the first."""
+"""Methods by estimator; the first has an option for pooling."""
 
 
 def default_method(question: GroupQuestion) -> tuple[Record, str]:

@@ -106,7 +106,7 @@ class PolicyFit:
     units: IntArray | None = None
     """Units with rounds used for each value, if errors are clustered by unit; shape (k,)."""
     events: FloatArray | None = None
-    """Those among them with an event."""
+    """The units with an event."""
 
 
 def policy_fit(

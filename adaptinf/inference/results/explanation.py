@@ -262,7 +262,7 @@ class Footer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The model's own statement and, if it does not say so, why terms have no limits at this level."""
+        """The model's own statement and, if it gives no reason, why terms have no limits at this level."""
         return (*self.results.notes, *self._without_interval)
 
     @property

@@ -160,7 +160,7 @@ def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, lis
 
 
 def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:
-    """How a column is built from the codes of its texts; distinct has shape (L,)."""
+    """The construction of a column from the codes of its texts; distinct has shape (L,)."""
     bare = [str(text).strip() for text in distinct]
     empty = [not text for text in (distinct if found.kind == "text" else bare)]  # Blanks are not labels.
     missing = np.array([gone or text in found.missing for gone, text in zip(empty, bare, strict=True)])
@@ -269,7 +269,7 @@ def _quoted(lines: io.TextIOWrapper, width: int, sep: str) -> Iterator[tuple[int
             if row and len(row) != width and not (len(row) == 1 and not row[0].strip()):
                 yield rows.line_num, len(row)
     except csv.Error as error:
-        raise ValueError(f"line {rows.line_num}: {error}; its quotes do not match") from None
+        raise ValueError(f"line {rows.line_num}: {error}; its quotation marks do not match") from None
 
 
 def starts(text: BinaryIO, sep: str) -> Iterator[int]:

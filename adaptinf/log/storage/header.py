@@ -1,4 +1,4 @@
-"""A file's statement about its log: made on writing, checked on reading, and bounded in size.
+"""The header of a log's file: created on writing, checked on reading, and limited in size.
 
 Arrow's own objects for Parquet footers and compressed metadata terminate the process if some of their numbers
 are damaged. The footer is a structure of Thrift's compact protocol; its fields have the numbers defined by
@@ -57,7 +57,7 @@ def check_size(what: str, size: int, most: int) -> None:
 
 
 def deflated(text: bytes) -> bytes:
-    """Compressed text, as far as it may be decompressed again, in base 64."""
+    """Text in base 64, compressed unless its size would exceed the limit on decompression."""
     compressed = zlib.compress(text)
     kept = compressed if len(text) <= most_inflated(len(compressed)) else zlib.compress(text, level=0)
     return base64.b64encode(kept)

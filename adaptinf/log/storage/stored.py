@@ -214,7 +214,7 @@ _NAMES = OrNone(
 _DESIGN = OrNone(
     Is(
         lambda value: isinstance(value, tuple) and [type(item) for item in value] == [str, dict],
-        "a name and its parameters or None",
+        "a name and its parameters, or None",
     )
 )
 _PLAIN = OrNone(Is(dict, "a dict or None"))
@@ -384,9 +384,7 @@ def _codes(what: str, values: NDArray[Any], labels: Sequence[Label]) -> IntArray
     unknown = [label for label in distinct.tolist() if str(label) not in positions]
     if unknown:
         shown = f"{unknown!r:.200}"
-        raise ParameterError(
-            f"column {what}", [f"there are labels that are absent from the metadata: {shown}"]
-        )
+        raise ParameterError(f"column {what}", [f"some labels are absent from the metadata: {shown}"])
     return np.array([positions[str(label)] for label in distinct.tolist()], dtype=np.int64)[codes]
 
 

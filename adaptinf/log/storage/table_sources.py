@@ -64,7 +64,7 @@ class TableSource:
 
     @property
     def of_file(self) -> bool:
-        """Whether it comes from a file or a stream, whose name errors mention."""
+        """Whether the table comes from a file or a stream, which errors name."""
         return self.path is not None or isinstance(self.content, Delimited) or len(self.numbers) > 0
 
     @property

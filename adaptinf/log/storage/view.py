@@ -64,7 +64,7 @@ class LogColumns(Promises):
         return {*self.columns, *self._also_read}
 
     def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
-        """The same log, with its source and other processing added to the report; for readers."""
+        """The log with its source and other processing added to the report; for readers."""
         self._source, self._readings = source, (*self._readings, *readings)
         return self
 
@@ -110,7 +110,7 @@ class LogColumns(Promises):
         return found
 
     def filled(self, values: Any) -> Self:
-        """The same log with missing rewards replaced by numbers, which then count as rewards.
+        """The log with missing rewards replaced by numbers, which then count as rewards.
 
         Parameters
         ----------

@@ -415,7 +415,7 @@ def _full(cells: BatchCells) -> BoolArray:
 def propensities_as_far_as_known(
     batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int
 ) -> FloatArray | None:
-    """Every arm's propensity, as far as the chosen arms' determine it; None if no arm is ruled out.
+    """Every arm's propensity if the chosen arms' determine it; None if no arm is ruled out.
 
     Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged value for the
     chosen arm, 0 beside an arm that was certain, and for arms without rounds in a batch whose chosen arms

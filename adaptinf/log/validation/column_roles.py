@@ -1,4 +1,4 @@
-"""Which column plays which role, and whether the names can be distinguished."""
+"""The role of each column, and whether the names can be distinguished."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class IncompleteArrays(LogArrays):
         return self._recorded
 
     def complete(self, reward: FloatArray) -> LogArrays:
-        """The same columns with other rewards; reward (T,)."""
+        """The columns with other rewards; reward (T,)."""
         return LogArrays(**{**self.by_field(), "reward": reward})
 
     def __repr__(self) -> str:
@@ -212,7 +212,7 @@ def check_metadata(
     units: NDArray[Any] | None,
     found: Findings,
 ) -> Metadata:
-    """Checked metadata; everything wrong becomes a problem. Shape units (T,)."""
+    """Checked metadata; all errors are recorded as problems. Shape units (T,)."""
     guarantee = _check_guarantee("guarantee", given.guarantee, found)
     reward_guarantee = _check_guarantee("reward_guarantee", given.reward_guarantee, found)
     if reward_guarantee is not None and reward_guarantee.unit != "reward":

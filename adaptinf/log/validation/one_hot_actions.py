@@ -44,7 +44,7 @@ def one_hot_column(columns: Mapping[Label, Column], role: str, found: Findings) 
     table = np.array(held)
     ones, every = table.sum(axis=0), f"{role} columns {listed(columns, _SHOWN)}"
     found.add_rows(f"bad-{role}", f"{every} have no 1", ones == 0)
-    found.add_rows(f"bad-{role}", f"{every} have more than one 1", ones > 1)
+    found.add_rows(f"bad-{role}", f"{every} contain more than one 1", ones > 1)
     if len(found.problems) > before:
         return None
     return Column(label_array(list(columns))[table.argmax(axis=0)], ones != 1, "object")

@@ -1,1 +1,1 @@
-"""What a plan states in advance: sizes, power, time, exact and calibrated critical values, a protocol."""
+"""Properties of a plan in advance: sizes, power, time, exact and calibrated critical values, a protocol."""

@@ -43,12 +43,16 @@ def predictive_power(plan: PlannedTrial, log: AdaptiveLog) -> float:
 
 
 def _under_way(plan: PlannedTrial, log: AdaptiveLog, subject: str) -> Course:
-    """The course of a trial that goes on after a look with a test."""
+    """The course of a trial that continues after a look at which a test was made."""
     if plan.law != "z" or plan.joint:
         raise InvalidForLog(subject, claims.NORMAL_ONLY(law=plan.law), [])
     course = cast("Course | None", plan.course(log))
     if course is None or not course.tests or course.decision != "continue":
-        told = "continue, without a test so far" if course is None or not course.tests else course.decision
+        told = (
+            "continue, but no look has made a test so far"
+            if course is None or not course.tests
+            else course.decision
+        )
         raise InvalidForLog(subject, claims.NOT_UNDER_WAY(decision=told), ["Plan.look"])
     return course
 

@@ -44,7 +44,7 @@ def count_problems(design: Any, n_arms: int, looks: FloatArray | None, margin: A
     if n_arms != 2:
         problems.append(f'law="exact" requires two arms, got {n_arms}')
     if margin != 0.0:
-        problems.append(f'law="exact" tests a difference of 0: margin must be 0, got {margin!r:.20}')
+        problems.append(f'margin must be 0, because law="exact" tests a difference of 0, got {margin!r:.20}')
     horizon = 0 if looks is None or looks.ndim != 1 or not len(looks) else int(looks[-1])
     if horizon > LONGEST_COUNTS:
         return [*problems, f'law="exact" requires at most {LONGEST_COUNTS} rounds, got {horizon:,}']

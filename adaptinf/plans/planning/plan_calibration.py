@@ -71,7 +71,7 @@ class Calibration(PlanTable):
     def _head(self) -> str:
         told = f"critical values times {self.factor:.4f}, plus or minus {self.factor_error:.2g}"
         trials = f"{self.replications:,} simulated trials per scenario, error rate {self.target:g}"
-        return visible_lines([self.design, f"{told} (one standard error of simulation)", trials])
+        return visible_lines([self.design, f"{told} (one Monte Carlo standard error)", trials])
 
     def __str__(self) -> str:
         return self._as_text(self._shown)
@@ -133,11 +133,13 @@ def calibrate(
     check("calibrate", plan=(plan, Is(Plan, "a plan")), target=(target, OPEN_SHARE))
     scenarios, problems = scenarios_of(plan, environment, replications, rng, n_jobs)
     if plan.law != "z":
-        problems.append(f'plan must have law="z", got {plan.law!r}: the level of the others is exact')
+        problems.append(
+            f'plan must have law="z", because the level of the other laws is exact, got {plan.law!r}'
+        )
     if len(plan.treatments) > 1:
         problems.append(f"plan must have one treatment, got {len(plan.treatments)}")
     problems += [
-        f"environment {name!r} must have the difference {plan.margin:g}, got {gap:g}"
+        f"environment {name!r} must have a difference equal to the margin, {plan.margin:g}, got {gap:g}"
         for name, one in scenarios.items()
         if not problems and abs((gap := difference(plan, one)) - plan.margin) > _SAME
     ]
@@ -150,7 +152,7 @@ def calibrate(
     }
     rows = [{"scenario": name, **_quantile(sizes, target)} for name, sizes in found.items()]
     untested = [
-        f"environment {row['scenario']!r}: fewer than {target:g} of the trials make a test"
+        f"environment {row['scenario']!r}: fewer than {100 * target:g}% of its trials reach a test"
         for row in rows
         if not row["factor"] > 0.0
     ]

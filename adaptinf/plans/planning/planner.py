@@ -1,4 +1,4 @@
-"""What a plan can do before a trial begins, and before it ends."""
+"""The methods of a plan for use before a trial begins, and before it ends."""
 
 from __future__ import annotations
 

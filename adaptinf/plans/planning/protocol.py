@@ -75,8 +75,8 @@ class Protocol:
             "Futility": self._limits(plan.rule.futility),
             "Dropping": self._limits(plan.rule.drop),
             "Distribution": plan.law,
-            "Least data at a look": f"{plan.rule.least:g} effective rewards of either arm, and outcomes of "
-            "either kind",
+            "Least data at a look": f"{plan.rule.least:g} effective rewards in each arm, and outcomes "
+            "of both kinds",
         }
         if plan.law == "rerandomization":
             told["Replays"] = f"{plan.replays:,}, seed {plan.seed}"

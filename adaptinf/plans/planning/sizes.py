@@ -105,7 +105,7 @@ def _power(
 
 @dataclass(frozen=True)
 class FixedLaw:
-    """The normal law of the looks of a trial in which nothing adapts.
+    """The joint normal distribution of the scores at the looks of a trial in which nothing adapts.
 
     `unit` is the squared mean of the score of one round over its variance.
     """
@@ -207,7 +207,7 @@ def sample_size(
 
 
 def _reachable(plan: PlannedTrial, environment: Environment) -> list[str]:
-    """Why no horizon has more power than the level."""
+    """The reason if no horizon gives a power above the level."""
     means = environment.arm_means()[list(plan.positions)]
     gaps = means[:-1] - means[-1] - plan.margin
     gap = float(gaps.max())
@@ -216,7 +216,7 @@ def _reachable(plan: PlannedTrial, environment: Environment) -> list[str]:
     side = "above" if plan.sides == 1 else "other than"
     return [
         f"the environment must have a difference {side} the margin {plan.margin:g}, "
-        f"got {gap + plan.margin:g}: the plan tests for this difference"
+        f"which the plan is to detect, got {gap + plan.margin:g}"
     ]
 
 
@@ -265,7 +265,7 @@ class _Search:
         return self.known[horizon]
 
     def result(self, target: float, longest: int) -> SampleSize:
-        """Move along a power curve that is normal in the square root of the horizon."""
+        """The next horizon, from a power curve that is normal in the square root of the horizon."""
         least = max(len(self.plan.looks), 2)
         horizon = min(max(self.plan.horizon, least), longest)
         for _ in range(_MOST):

@@ -1,8 +1,9 @@
-"""Trials in calendar time: participants arrive at random, and outcomes come late or never.
+"""Trials in calendar time: participants arrive at random, and outcomes arrive late or never.
 
 Participants count in the order of their arrival. A look takes place once all outcomes of its participants are
-known, and those who arrived in the meantime over-run it. Participants whose outcome never comes are replaced.
-Assignments depend only on outcomes that have arrived, so the score remains a martingale in this order.
+known; those who arrive in the meantime are its overrun. Participants whose outcome never arrives are
+replaced. Assignments depend only on outcomes that have arrived, so the score remains a martingale in this
+order.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Timing:
 
     @property
     def late(self) -> bool:
-        """Whether outcomes come late or never."""
+        """Whether outcomes may arrive late or never."""
         return bool(self.delay) or self.dropout > 0.0
 
     @property
@@ -73,7 +74,7 @@ class Calendar:
         return int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1 if rounds else 0
 
     def at_look(self, rounds: int, time: float | None = None) -> tuple[float, float, float]:
-        """Time of a look at this number of outcomes, participants by then, and those after its last.
+        """Time of a look at this number of outcomes, participants by then, and the overrun.
 
         The time is that at which they are known, unless the look has its own.
         """
@@ -89,7 +90,7 @@ class Calendar:
 
 
 def calendar_of(timing: Timing, horizon: int, rng: np.random.Generator) -> Calendar:
-    """Draw a trial that goes on until `horizon` participants have an outcome."""
+    """Draw a trial that continues until `horizon` participants have an outcome."""
     kept = np.ones(horizon, dtype=bool)
     if timing.dropout > 0.0:
         parts = [rng.random(horizon) >= timing.dropout]

@@ -1,1 +1,1 @@
-"""What those who watch a trial see of it over HTTP: events, looks, alarms and webhooks."""
+"""Monitoring of a trial over HTTP: events, looks, alarms and webhooks."""

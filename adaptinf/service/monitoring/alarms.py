@@ -1,4 +1,4 @@
-"""Alarms: conditions that are checked while a trial is served, each a row when it begins and when it ends."""
+"""Alarms: conditions checked while a trial is served, whose beginning and end are rows of the journal."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ BY_ARM = (IMBALANCE, CHECKS)
 """Alarms that concern arms, which only a statistician and an unblinder may see."""
 _AT_ONCE, _GROWTH, _FEWEST = 1_000, 1.25, 20
 _LEVEL = 0.001
-"""Probability of a false alarm about arms in a whole trial, for each of the two."""
+"""Probability that each of the two alarms about arms is ever raised falsely in a trial."""
 _DAY, _GIGABYTE = 86_400.0, 1e9
 
 
 class Watch:
-    """Checks a trial every so often, by its writer, and outside all requests."""
+    """Checks a trial at regular intervals, through its writer and independently of requests."""
 
     def __init__(self, writer: Writer, figures: Figures, settings: Alarms) -> None:
         self._writer, self._figures, self._settings = writer, figures, settings
@@ -52,7 +52,7 @@ class Watch:
             await asyncio.sleep(self._settings.every_seconds)
 
     async def check(self) -> None:
-        """Check once, and leave the rows."""
+        """Check once, and write the rows."""
         while (await self._writer.ask([self._read_times]))[0] == _AT_ONCE:
             pass
         (log,) = await self._writer.ask([self._log])
@@ -63,7 +63,7 @@ class Watch:
         await self._writer.ask([lambda replay: self._alarms(replay, full)])
 
     def _read_times(self, replay: Replay) -> tuple[int, None]:
-        """Read when decisions were made, of some rows at a time so that requests need not wait."""
+        """Read the times of decisions, a limited number of rows at a time so that requests need not wait."""
         rows = events_of(self._writer.trial, replay, self._read, _AT_ONCE)
         times = [entry["time"] for _, entry in rows if entry["kind"] == "assign"]
         self._times += [datetime.fromisoformat(time).timestamp() for time in times]
@@ -97,7 +97,7 @@ class Watch:
         return any(self._times[one - 1] < latest for one in replay.session.pending if one <= known)
 
     def _full(self) -> bool:
-        """Whether the disk of the trial's file has little room."""
+        """Whether the disk that contains the trial's file is nearly full."""
         path: Any = self._writer.trial._requests.journal.path
         if not isinstance(path, Path):
             return False
@@ -107,8 +107,8 @@ class Watch:
 def wrong_about_arms(log: AdaptiveLog) -> dict[str, bool]:
     """Whether arms were not chosen with the probabilities that the log states.
 
-    The anytime test holds at all times together. The others are made each time the log has grown by a
-    quarter, at levels that sum to at most that of the alarm.
+    The anytime test is valid at all times simultaneously. The other tests are made each time the log has
+    grown by a quarter, at levels that sum to at most that of the alarm.
     """
     look = 1 + int(math.log(max(1.0, log.n_rounds / _FEWEST), _GROWTH))
     level = _LEVEL / (look * (look + 1))

@@ -1,4 +1,4 @@
-"""Answers to those who watch a trial, as the OpenAPI document describes them."""
+"""Answers about events, looks and alarms, as described by the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ except ImportError as error:
 
 
 class Event(BaseModel):
-    """A row of the journal; the role of the token determines the further fields."""
+    """A row of the journal; further fields depend on the role of the token."""
 
     event: int
     time: str
@@ -34,7 +34,7 @@ class Event(BaseModel):
 
 
 class Events(BaseModel):
-    """Events in order, and the number to continue from."""
+    """Events in order, and the number from which to continue."""
 
     events: list[Event]
     after: int
@@ -55,7 +55,7 @@ class Standing(BaseModel):
 
 
 class Look(BaseModel):
-    """A look of the plan; all but the first four fields are for the statistician."""
+    """A look of the plan; only statisticians see more than the first four fields."""
 
     stage: int
     rounds: int
@@ -73,7 +73,7 @@ class Look(BaseModel):
 
 
 class Looks(BaseModel):
-    """Looks in order, and the number of participants, or the time, at the next."""
+    """Looks in order, and the number of participants, or the time, at the next look."""
 
     looks: list[Look]
     next: int | str | None

@@ -1,4 +1,4 @@
-"""Events of a trial, which are the rows of its journal, and its looks: what each role sees of them."""
+"""Events of a trial, which are the rows of its journal, and its looks, as each role may see them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaptinf.trial.served_rows import standing_alarms
 
 MONITOR, STATISTICIAN = "monitor", "statistician"
 OTHER = "other"
-"""The kind that is told in place of one that concerns arms."""
+"""The kind that is shown in place of one that concerns arms."""
 _SEES_ARMS = (STATISTICIAN, "unblinder")
 _ALARM = ("alarm", "raised")
 _TOKENS = {"token": ("token", "role", "by"), "revoke": ("token", "by")}
@@ -52,13 +52,13 @@ _DETAILS: dict[str, dict[str, tuple[str, ...]]] = {
         "erase": ("decision", "by"),
     },
 }
-"""What an event shows beside its time and kind; never a participant's name, a key or a context.
-The reason for the end may be what a look found."""
+"""The fields of an event besides its time and kind; they never include a participant's name, a key or a
+context. The reason for the end may state the finding of a look."""
 _LOOK = ("lost", *NUMBERS, *ARMS)
 
 
 def events(trial: Trial, role: str, after: int, most: int) -> Act:
-    """Events after a certain one, and the number to continue from."""
+    """Events after a given one, and the number from which to continue."""
 
     def act(replay: Replay) -> tuple[Any, None]:
         rows = events_of(trial, replay, after, most)
@@ -87,7 +87,7 @@ def _conceals(entry: Entry, role: str) -> bool:
 
 
 def alarms(role: str, on: bool) -> Act:
-    """Alarms that are raised, as far as the role may see them."""
+    """Raised alarms that the role may see."""
 
     def act(replay: Replay) -> tuple[Any, None]:
         found = standing_alarms(replay).items()
@@ -98,13 +98,13 @@ def alarms(role: str, on: bool) -> Act:
 
 
 def alarm_states(role: str, on: bool) -> Act:
-    """Whether each alarm is raised that the role may see; none if this service raises none."""
+    """Whether each alarm that the role may see is raised; empty if this service raises no alarms."""
     seen = [name for name in NAMES if on and (name not in BY_ARM or role in _SEES_ARMS)]
     return lambda replay: ({name: name in standing_alarms(replay) for name in seen}, None)
 
 
 def _look(entry: Entry, role: str) -> Entry:
-    """A look; whether it ends the trial shows in the trial's state as well, but not what it found."""
+    """A look; the trial's state also shows whether it ended the trial, but not its finding."""
     told = {"stage": entry["stage"], "rounds": entry["rounds"], "ends": entry["decision"] != GOES_ON}
     if role != STATISTICIAN:
         return told
@@ -112,7 +112,7 @@ def _look(entry: Entry, role: str) -> Entry:
 
 
 def looks(role: str) -> Act:
-    """Looks so far, and the number of participants at the next."""
+    """Looks so far, and the number of participants at the next look."""
 
     def act(replay: Replay) -> tuple[Any, None]:
         _needs_plan(replay)
@@ -137,7 +137,7 @@ def look_due(replay: Replay) -> tuple[Due | None, None]:
 
 
 def look_taken(role: str, ahead: Ahead | None) -> Act:
-    """Take the looks that are due, the first as it was computed; the answer contains those taken now."""
+    """Take the looks that are due, the first as it was computed; the answer contains those of this call."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         _needs_plan(replay)
@@ -162,7 +162,7 @@ def look_taken(role: str, ahead: Ahead | None) -> Act:
 
 
 def _further(taken: Iterator[tuple[Any, Entry | None]]) -> Iterator[Entry]:
-    """Rows after the first: if a later look cannot be computed, those before it stand."""
+    """Rows after the first; if a later look cannot be computed, the earlier ones are kept."""
     try:
         yield from (row for _, row in taken if row is not None)
     except (ParameterError, InvalidForLog):

@@ -1,4 +1,4 @@
-"""Tasks beside the requests: the watch that raises alarms, and the webhooks."""
+"""Background tasks: the checks that raise alarms, and the webhooks."""
 
 from __future__ import annotations
 

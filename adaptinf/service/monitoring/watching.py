@@ -1,4 +1,4 @@
-"""Calls for those who watch a trial."""
+"""Calls for monitoring a trial."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ except ImportError as error:
 
 PARAMETERS = frozenset({"after", "limit"})
 _LARGEST, _PAGE = 2**53, 500
-_After = Annotated[int, Query(ge=0, le=_LARGEST, description="Number of the last event that is known.")]
-_Limit = Annotated[int, Query(ge=1, le=_PAGE, description="Most events in the answer.")]
+_After = Annotated[int, Query(ge=0, le=_LARGEST, description="Number of the last event already received.")]
+_Limit = Annotated[int, Query(ge=1, le=_PAGE, description="Largest number of events in the answer.")]
 Ask = Callable[[Request, Call, Act], Awaitable[Any]]
 Answer = Callable[[Request, str, Act], Awaitable[Response]]
 
@@ -35,7 +35,7 @@ def _role(request: Request) -> Literal["monitor", "statistician", "operator"]:
 
 
 def add_watching(app: FastAPI, trial: Trial, ask: Ask, answer: Answer, on: bool) -> None:
-    """Add the calls; `ask` and `answer` ask the trial, and `on` is whether this service raises alarms."""
+    """Add the calls; `ask` and `answer` ask the trial, and `on` states whether alarms are raised."""
 
     @app.get(BY_NAME["events"].path, response_model=Events)
     async def listed(request: Request, after: _After = 0, limit: _Limit = 100) -> Response:

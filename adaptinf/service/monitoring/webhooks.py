@@ -1,8 +1,8 @@
-"""Webhooks: alarms and unblindings for receivers elsewhere, without participant, arm or outcome.
+"""Webhooks: messages to other programs about alarms and unblindings, without participant, arm or outcome.
 
-They have the form of Standard Webhooks: headers with an id, a timestamp, and a signature of both and of the
-body. A message is sent until it is accepted; that it was is a row of the journal, so a message may arrive
-twice, with the same id, but none is lost when the service is killed.
+They follow Standard Webhooks: headers contain an id, a timestamp, and a signature of both and of the body. A
+message is sent until it is accepted, which is recorded as a row of the journal; a message may therefore
+arrive twice, with the same id, but none is lost if the service is killed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STATUS = re.compile(rb"HTTP/1\.[01] 2\d\d[ \r\n]")
 
 
 class Message(NamedTuple):
-    """What a webhook is told about a row."""
+    """The part of a row that is sent to a webhook."""
 
     row: int
     id: str
@@ -42,14 +42,14 @@ class Message(NamedTuple):
 
 
 class Hook:
-    """One receiver, told of one thing after another by a task of its own."""
+    """One receiver, to which a separate task sends one message after another."""
 
     def __init__(self, writer: Writer, figures: Figures, settings: Webhook) -> None:
         self._writer, self._figures, self._settings = writer, figures, settings
         self._tls = ssl.create_default_context(cafile=settings.ca or None)
 
     async def begin(self) -> None:
-        """Let a new receiver be told of what happens from now on."""
+        """Start sending events from now on to a new receiver."""
 
         def act(replay: Replay) -> tuple[None, Entry | None]:
             hook = self._settings.name
@@ -59,7 +59,7 @@ class Hook:
         await self._writer.ask([act])
 
     async def run(self) -> None:
-        """Send what happens until cancelled; after a failure wait, twice as long each time."""
+        """Send events until cancelled; after a failure, wait twice as long each time."""
         wait = POLL
         while True:
             try:
@@ -89,7 +89,7 @@ class Hook:
         return None, None
 
     def _told(self, act: Entry) -> str:
-        """The type of a message; empty if this receiver is not told."""
+        """The type of a message; empty if this receiver is not notified."""
         if act["kind"] == "unblind":
             return "unblinding"
         if act["kind"] != ALARM or (act["alarm"] in BY_ARM and not self._settings.arms):

@@ -1,1 +1,1 @@
-"""Pages of a trial that is served, for browsers: views by role, their pictures, files, forms and visits."""
+"""Pages of a served trial for browsers: views by role, with pictures, files, forms and visits."""

@@ -1,4 +1,4 @@
-"""Answers to browsers: the headers that keep a page to itself, cookies, fields of forms."""
+"""Answers to browsers: headers that isolate a page, cookies, and fields of forms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALONE = {
 }
 _FIELDS = 10
 VISIT, FORM = "adaptinf", "adaptinf-form"
-"""Cookies: of a visit, and of the form that begins one."""
+"""Cookies of a visit, and of the form for signing in."""
 
 
 def answer(content: bytes | str, media: str, status: int = 200) -> Response:
@@ -50,14 +50,14 @@ def attached(content: bytes, name: str, media: str) -> Response:
 
 
 def moved(path: str) -> Response:
-    """Go on to another page."""
+    """Redirect to another page."""
     found = answer(b"", "text/plain", 303)
     found.headers["location"] = path
     return found
 
 
 def _named(name: str, request: Request) -> tuple[str, bool]:
-    """The name of a cookie, and whether it is sent over TLS alone."""
+    """The name of a cookie, and whether it is sent only over TLS."""
     secure = request.url.scheme == "https"
     # Browsers accept this prefix only from the host itself, over TLS.
     return f"__Host-{name}" if secure else name, secure
@@ -81,7 +81,7 @@ def take_cookie(found: Response, name: str, request: Request) -> None:
 
 
 async def fields_of(request: Request) -> dict[str, str]:
-    """The fields of a form, the last of each name; none if it is not a form."""
+    """The fields of a form, using the last value of each name; empty if it is not a form."""
     try:
         found = parse_qs((await request.body()).decode(), max_num_fields=_FIELDS, keep_blank_values=True)
     except ValueError:

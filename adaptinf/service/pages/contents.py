@@ -1,4 +1,4 @@
-"""What each view shows, from facts, a log, or results."""
+"""The content of each view, based on facts, a log, or results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from adaptinf.trial.supplies.supply_operations import LOW
 
 _ALPHA = 0.05
 OLDEST = 50
-"""Pending outcomes that are listed one by one."""
+"""Number of pending outcomes that are listed one by one."""
 _AGES = (
     ("less than a day", 0.0, DAY),
     ("1 to 7 days", DAY, 7 * DAY),
@@ -52,14 +52,14 @@ _COMPARISON = "sample ratio"
 
 
 def promise(facts: Facts, log: AdaptiveLog | None) -> str:
-    """The privacy guarantee as it stands; empty for a design that has none."""
+    """The current privacy guarantee; empty for a design that has none."""
     if facts.promised is None or log is None:
         return "" if facts.promised is None else str(facts.promised)
     return claims.NOT_PROMISED() if log.guarantee is None else str(log.guarantee)
 
 
 def overview(facts: Facts, times: Sequence[float], promised: str) -> list[Section]:
-    """Enrolment against the plan, pending outcomes, the guarantee and the state."""
+    """Enrolment so far and planned, pending outcomes, the guarantee and the state."""
     status, now = facts.status, time.time()
     rounds, horizon = status["rounds"], status["horizon"]
     told = f"{rounds:,} of {horizon:,} participants have been assigned; the trial is {status['state']}."
@@ -74,7 +74,7 @@ def overview(facts: Facts, times: Sequence[float], promised: str) -> list[Sectio
         ("Overdue", counted(len(facts.overdue), "outcome", "outcomes") if facts.window is not None else ""),
         ("Guarantee", promised),
         ("Erased", counted(status["erased"], "participant", "participants")),
-        ("Copy", "yes: it accepts no requests until it replaces its trial" if status["copied"] else ""),
+        ("Copy", "yes: it accepts no requests until it replaces the trial" if status["copied"] else ""),
         ("Journal", counted(status["rows"], "row", "rows")),
         ("Head", status["head"]),
     ]
@@ -85,7 +85,7 @@ def overview(facts: Facts, times: Sequence[float], promised: str) -> list[Sectio
 
 
 def _schedule(facts: Facts) -> list[Section]:
-    """When looks are planned, and how many were taken; not what they found."""
+    """The planned looks and the number taken, without their findings."""
     if not facts.planned:
         return []
     rows = [
@@ -141,7 +141,7 @@ def allocation(log: AdaptiveLog | None) -> list[Section]:
         row = [arm_label(arm), f"{counts[place]:,.0f}", share(float(counts[place]), log.n_rounds)]
         rows.append(row if sums is None else [*row, f"{sums[place]:,.1f}"])
     heads = ("arm", "participants", "share", *(() if sums is None else ("expected",)))
-    parts = [warned([claims.BY_ARM()]), table(heads, rows, "Arms with their participants")]
+    parts = [warned([claims.BY_ARM()]), table(heads, rows, "Number of participants assigned to each arm")]
     told = ", ".join(f"{row[0]} {row[2]}" for row in rows)
     parts.append(shown_picture("allocation", "Share of each arm over the rounds", f"Shares: {told}."))
     return [("arms", "Participants by arm", "\n".join(parts)), ("ratio", "Sample ratio", _ratio(log))]
@@ -184,7 +184,7 @@ def _stocked(name: str, value: Any) -> str:
 
 
 def private_note(log: AdaptiveLog | None) -> str:
-    """That the guarantee of a private trial does not cover the page; empty for other trials."""
+    """A note that the guarantee of a private trial does not cover the page; empty for other trials."""
     promised = log is not None and uncovered_promise(log, LogFacts.of(log), released=False)
     return warned([claims.UNCOVERED()]) if promised else ""
 
@@ -207,7 +207,7 @@ def looks(facts: Facts, taken: Sequence[Mapping[str, Any]]) -> list[Section]:
     heads = ("look", "participants", "time", "statistic", "bound", "decision", "lost", "continued by")
     rows = [_look(one) for one in taken]
     parts = [*due, table(heads, rows, "Looks and their decisions") if rows else paragraph(claims.NO_LOOK())]
-    return [("taken", "Looks that were taken", "\n".join(parts)), *_schedule(facts)]
+    return [("taken", "Looks taken so far", "\n".join(parts)), *_schedule(facts)]
 
 
 def _look(one: Mapping[str, Any]) -> list[str]:
@@ -234,7 +234,7 @@ def results(stand: Stand, sequence: SequenceResults | str) -> list[Section]:
         shown = Shown(recommend(log).fit(), _ALPHA, None)
         cautions = warnings([*known, *cautions_of(shown)])
         parts = [lead(shown.sentence, []), cautions, numbers(shown, "", made_by(shown))]
-        assumed = [("assumed", "What is assumed", assumptions(shown))]
+        assumed = [("assumed", "Assumptions", assumptions(shown))]
     except (InvalidForLog, ParameterError) as error:
         parts, assumed = [paragraph(str(error))], []
     first = "\n".join([private_note(log), *parts])
@@ -252,7 +252,7 @@ def _sequence(found: SequenceResults | str) -> str:
 
 
 def sequence_of(stand: Stand) -> SequenceResults | str:
-    """The sequence of the first rounds, whose outcomes have all arrived; or why there is none."""
+    """The sequence of the first rounds, whose outcomes have all arrived; or the reason if there is none."""
     log = stand.log
     if log is None:
         return claims.NOBODY()

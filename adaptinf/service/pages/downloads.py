@@ -1,4 +1,4 @@
-"""Files for download: what was declared, the head of the journal, the log, its public part, and a report."""
+"""Files for download: the declaration, the head of the journal, the log, its public part, and a report."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MEDIA = {
 
 
 def as_json(value: Any) -> bytes:
-    """A value that people can read, with labels and dates as the journal stores them."""
+    """A value in readable form, with labels and dates as stored in the journal."""
     return f"{json.dumps(encode(value), indent=1, ensure_ascii=False)}\n".encode()
 
 
 def head_of(facts: Facts, when: str) -> bytes:
-    """The head of the journal, and when it was read."""
+    """The head of the journal, and the time at which it was read."""
     return as_json({"time": when, "rows": facts.status["rows"], "head": facts.status["head"]})
 
 
@@ -40,7 +40,7 @@ def _written(name: str, write: Callable[[Path], None]) -> bytes:
 
 
 def of_log(name: str, log: AdaptiveLog) -> bytes:
-    """A file made from the log; raises `InvalidForLog` or `ParameterError` if it cannot be."""
+    """A file made from the log; raises `InvalidForLog` or `ParameterError` if that is impossible."""
     writers: dict[str, Callable[[Path], None]] = {
         "log.csv": log.to_csv,
         "log.parquet": log.to_parquet,

@@ -1,4 +1,4 @@
-"""Pictures of the pages, as SVG on a light or a dark ground."""
+"""Pictures of the pages, as SVG on a light or a dark background."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adaptinf.plots.picture_files import drawn
 from adaptinf.plots.style import COLOURS, date_axis, grey, lined, pyplot
 
 _WIDTH, _MOST = 3.8, 8
-"""Width in inches, which a phone shows without smaller letters; most arms in a picture."""
+"""Width in inches at which a phone does not shrink the text; largest number of arms in a picture."""
 
 
 def in_theme(theme: str, draw: Callable[[], Any]) -> bytes:
@@ -27,7 +27,7 @@ def in_theme(theme: str, draw: Callable[[], Any]) -> bytes:
 
 
 def enrolment(times: Sequence[float], horizon: int, looks: Sequence[int]) -> Any:
-    """Participants over time, with the largest number and the planned looks."""
+    """Participants over time, with the planned number and the planned looks."""
     _, axes = plots.figure()
     lined(axes)
     dates = [datetime.fromtimestamp(one, UTC) for one in times]
@@ -41,12 +41,12 @@ def enrolment(times: Sequence[float], horizon: int, looks: Sequence[int]) -> Any
 
 
 def allocation(log: AdaptiveLog) -> Any:
-    """Shares of the arms; of many, those with the most participants."""
+    """Shares of the arms; if there are many, of those with the most participants."""
     counts = log._rounds_by_arm()
     order = sorted(sorted(range(log.n_arms), key=lambda place: -counts[place])[:_MOST])
     return plots.allocation(log, arms=[log.arms[place] for place in order])
 
 
 def sequence(found: SequenceResults) -> Any:
-    """The sequence of each arm; of many, the first ones."""
+    """The sequence of each arm; if there are many, of the first ones."""
     return plots.confidence_sequence(found, terms=found.terms[:_MOST])

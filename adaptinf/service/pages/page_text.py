@@ -1,4 +1,4 @@
-"""Pages as text: templates around contents, with every character from elsewhere escaped."""
+"""Pages as text: templates around contents, with all external text escaped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TEMPLATES.globals |= {"root": ROOT, "sign_in": SIGN_IN, "sign_out": SIGN_OUT}
 
 
 def rendered(name: str, title: str, role: str, **values: Any) -> str:
-    """A page from its template; the links are those of a role, none if it is empty."""
+    """A page from its template, with the links of a role; without links if the role is empty."""
     links = [view for view in VIEWS if role in view.roles]
     return _TEMPLATES.get_template(f"{name}.html").render(title=title, role=role, links=links, **values)
 
@@ -56,5 +56,5 @@ def _own(name: str) -> str:
 
 
 STYLE_TEXT = f"{OF_REPORTS}\n{_own('pages.css')}".encode()
-"""The style of reports, and what pages have besides."""
+"""The style of reports, with additions for pages."""
 ICON_TEXT = _own("icon.svg").encode()

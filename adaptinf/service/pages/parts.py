@@ -1,4 +1,4 @@
-"""Parts of a page, made from the parts of reports: facts, tables, pictures, numbers and times as text."""
+"""Parts of a page, based on the parts of reports: facts, tables, pictures, numbers and times as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def moment(seconds: float) -> str:
 
 
 def said_moment(text: str) -> str:
-    """The same for a time from a row."""
+    """A time from a row, as text."""
     return moment(datetime.fromisoformat(text).timestamp())
 
 
@@ -51,7 +51,7 @@ def warned(texts: Sequence[str]) -> str:
 
 
 def shown_picture(name: str, alt: str, caption: str) -> str:
-    """A picture from its own address, on the page's ground."""
+    """A picture from its own address, on the background of the page."""
     if find_spec("matplotlib") is None:
         return paragraph(claims.NO_PICTURE())
     light, dark = picture_path(name, "light"), picture_path(name, "dark")

@@ -1,4 +1,4 @@
-"""What the pages read of a trial: each time in one turn of its writer, and computed apart from it."""
+"""The data of a trial that pages show: read in one turn of its writer, and processed outside it."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _DECLARED = (
     *("design", "parameters", "arms", "horizon", "features", "dimension", "per_arm", "reward_range"),
     *("outcome_window", "in_time", "versions", PLAN, LOOKS),
 )
-"""What a reader of the protocol knows; never the seed."""
+"""Facts that a reader of the protocol knows; never the seed."""
 
 
 class Asker(NamedTuple):
-    """Whose request it is: the digest of a token, and the roles of which it must have one."""
+    """The sender of a request: the digest of a token, and the roles of which it must have one."""
 
     digest: str
     roles: tuple[str, ...]
 
 
 class Stand(NamedTuple):
-    """The head of the journal, the log so far (None before the first participant), and what it waits for."""
+    """The head of the journal, the log so far (None before the first participant), and pending decisions."""
 
     head: str
     log: AdaptiveLog | None
@@ -58,7 +58,7 @@ class Stand(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a trial without its arms and outcomes."""
+    """Facts about a trial that reveal neither arms nor outcomes."""
 
     status: dict[str, Any]
     """State and counts, as the service reports them."""
@@ -111,7 +111,7 @@ def looks_taken(replay: Replay) -> tuple[list[dict[str, Any]], None]:
 
 
 def declared(replay: Replay) -> tuple[dict[str, Any], None]:
-    """What was declared when the trial was created."""
+    """The declaration made when the trial was created."""
     return {name: replay.declared[name] for name in _DECLARED if name in replay.declared}, None
 
 
@@ -142,7 +142,7 @@ def units_of(decisions: tuple[int, ...]) -> Act:
 
 
 class Reading:
-    """Answers of the writer, and what follows from the log, computed once for each state of the trial."""
+    """Answers of the writer, and quantities computed from the log, once for each state of the trial."""
 
     def __init__(self, trial: Trial, writer: Writer) -> None:
         self.trial, self._writer = trial, writer
@@ -155,7 +155,7 @@ class Reading:
         self._turn = asyncio.Lock()
 
     async def ask(self, act: Act, asker: Asker) -> Any:
-        """The answer to one act; a `Problem` if it was refused."""
+        """The answer to one action; a `Problem` if it was refused."""
         (answer,) = await self._writer.ask([act], asker.digest, asker.roles)
         return answer
 
@@ -195,7 +195,7 @@ class Reading:
         return found
 
     async def computed(self, name: str, head: str, compute: Callable[[], _Answer]) -> _Answer:
-        """What follows from a state of the trial, computed in a thread of its own."""
+        """A quantity that depends on the state of the trial, computed in a separate thread."""
         async with self._turn:
             known, value = self._kept.get(name, ("", None))
             if known != head:

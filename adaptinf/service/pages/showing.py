@@ -1,4 +1,4 @@
-"""What a request shows: views, pictures and files, for a visitor whose role was checked."""
+"""The views, pictures and files that a visitor sees, after the role was checked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _known(answer: Any) -> Any:
 
 
 class Showing:
-    """Makes pages of what it reads."""
+    """Creates pages from the data that it reads."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -89,7 +89,7 @@ class Showing:
         return found
 
     async def _timed(self, asker: Asker) -> tuple[Facts, list[float]]:
-        """Facts, and when the participants whom they count were assigned."""
+        """Facts, and the times at which the participants were assigned."""
         facts = await self._facts(asker)
         return facts, _known(await self._reading.times(asker))[: facts.status["rounds"]]
 
@@ -155,7 +155,7 @@ class Showing:
             return refused.problem
 
     async def _operator(self, guest: Guest, asker: Asker, **again: Any) -> Response:
-        """The form that pauses or resumes; after a mistake with what was written, and what is wrong."""
+        """The form that pauses or resumes; after a mistake, with the text entered and what is wrong."""
         facts = await self._facts(asker)
         said = {"reason": "", "by": "", "problems": (), **again}
         text = self._rendered(
@@ -169,7 +169,7 @@ class Showing:
         return answers.page(text, 422 if said["problems"] else 200)
 
     async def turned(self, fields: dict[str, str], guest: Guest, asker: Asker) -> Response | Problem:
-        """Pause or resume, as a form asks."""
+        """Pause or resume, as requested by a form."""
         state, reason, by = (fields.get(name, "").strip() for name in ("state", "reason", "by"))
         problems = [f"{one}." for one in act_problems(reason, by)]
         try:
@@ -183,7 +183,7 @@ class Showing:
         return answers.moved(BY_VIEW["operator"].path)
 
     async def picture(self, name: str, theme: str, _: Request, __: Guest, asker: Asker) -> Response | Problem:
-        """A picture on a ground."""
+        """A picture on a light or dark background."""
         try:
             made = await getattr(self, f"_draw_{name}")(theme, asker)
         except _Refused as refused:

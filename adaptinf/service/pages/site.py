@@ -1,4 +1,4 @@
-"""The pages as an application: addresses, signing in and out, and who sees what."""
+"""The pages as an application: addresses, signing in and out, and access by role."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ except ImportError as error:
     raise MissingDependencyError("a trial over HTTP", "FastAPI", "serve") from error
 
 _TOLD = {
-    "unauthorized": "This token is not valid: it may have been revoked, or have expired.",
+    "unauthorized": "This token is not valid: it may have been revoked or may have expired.",
     "forbidden": "The role of your token does not permit this page.",
     "not-stored": "The trial's file could not be used: try again, and check whether your change is shown.",
     "overloaded": "Too many requests are waiting: try again later.",
-    "internal": "The page could not be made.",
+    "internal": "The page could not be created.",
 }
-"""What a person is told instead of what a program is told."""
-_EXPIRED = "The form was too old, or came from another site: fill it in again."
+"""Texts for people, in place of those for programs."""
+_EXPIRED = "The form has expired, or came from another website: fill it in again."
 _WAS = "Signed out."
-_SITED = "Your token is limited to a site, and these pages show the whole trial."
+_SITED = "Your token is limited to one site, but these pages show the whole trial."
 
 
 Shows = Callable[[Request, Guest, Asker], Awaitable[Response | Problem]]
@@ -101,7 +101,7 @@ class _Site:
         ]
 
     def _guarded(self, roles: tuple[str, ...], shows: Shows) -> Callable[[Request], Awaitable[Response]]:
-        """What an address shows to those who are signed in with one of some roles."""
+        """The content of an address for visitors who signed in with one of the given roles."""
 
         async def shown(request: Request) -> Response:
             guest = self._guest(request)
@@ -118,7 +118,7 @@ class _Site:
         return shown
 
     def _guest(self, request: Request) -> Guest | None:
-        """Who asks, if the visit and its token are still valid."""
+        """The visitor, if the visit and its token are still valid."""
         name = answers.cookie(answers.VISIT, request)
         visit = self._visits.of(name)
         token = None if visit is None else self._writer.tokens.get(visit.digest)
@@ -200,7 +200,7 @@ class _Site:
         return await self._showing.unblinded(fields, guest._replace(visit=visit), asker)
 
     async def unknown(self, request: Request, error: Exception) -> Response:
-        """An unknown address or method."""
+        """The answer to an unknown address or method."""
         status = error.status_code if isinstance(error, HTTPException) else 404
         codes = [code for code in ("not-found", "method-not-allowed") if PROBLEMS[code][0] == status]
         return self._told(Problem(codes[0] if codes else "not-found"), self._guest(request))

@@ -1,4 +1,4 @@
-"""Which pages there are, and who may see them: the one table for the pages, their tests and the docs."""
+"""The pages and the roles that may see them: the only table for the pages, their tests and the docs."""
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ def _page(name: str, what: str, roles: tuple[str, ...]) -> View:
 
 
 VIEWS = (
-    _page("overview", "participants against the plan, pending outcomes, guarantee, state", ROLES),
+    _page(
+        "overview", "participants so far and planned, pending outcomes, the guarantee and the state", ROLES
+    ),
     _page("outcomes", "pending and overdue outcomes, and how long they have been pending", _FOLLOWING),
     _page("allocation", "participants by arm over time, and the sample ratio", _ALLOCATION),
     _page("checks", "what `diagnose` finds in the log so far", _STATISTICIAN),
-    _page("looks", "planned looks, those that were taken, and their decisions", _STATISTICIAN),
+    _page("looks", "planned looks, looks taken so far, and their decisions", _STATISTICIAN),
     _page("results", "the table of the first valid method, and the confidence sequence", _STATISTICIAN),
     _page(
         "stock", "kits left at each site; by arm only for statistician and unblinder", BY_NAME["stock"].roles
@@ -55,7 +57,7 @@ PICTURES = (("enrolment", ROLES), ("allocation", _ALLOCATION), ("sequence", _STA
 _DESCRIBED = ("operator", "statistician")
 _FILES = (
     ("head.json", "the number of rows and the head of the journal, for `Trial.verify(head)`", ROLES),
-    ("declaration.json", "what was declared when the trial was created: design, arms, plan", _DESCRIBED),
+    ("declaration.json", "the design, arms and plan declared when the trial was created", _DESCRIBED),
     ("log.csv", "the log so far, with outcomes", _STATISTICIAN),
     ("log.parquet", "the log so far with its record, which `read_log` reads", _STATISTICIAN),
     ("public.parquet", "the part of the log that its privacy guarantee covers", _STATISTICIAN),

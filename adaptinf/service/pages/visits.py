@@ -1,4 +1,4 @@
-"""Visits: a browser that signed in has a cookie, which only the server understands, for a limited time."""
+"""Visits: a browser that signed in has a cookie for a limited time, which only the server understands."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def fresh() -> str:
 
 
 class Visit(NamedTuple):
-    """Somebody who signed in with a token, of which only the digest is kept."""
+    """A visitor who signed in with a token, of which only the digest is kept."""
 
     digest: str
     begun: float
     last: float
-    """When its last request was."""
+    """The time of the last request."""
     form: str
-    """What every form of this visit contains, and nobody else knows."""
+    """The secret in every form of this visit, which no one else knows."""
 
 
 class Guest(NamedTuple):
-    """Somebody who is signed in: the visit, and the token."""
+    """A visitor who is signed in: the visit, and the token."""
 
     visit: Visit
     token: Token
 
 
 class Visits:
-    """The visits of one service, which end when it ends; with `file`, its workers share them."""
+    """The visits of one service, which end with it; its workers share them in a file, if one is given."""
 
     def __init__(self, file: Path | None = None) -> None:
         # Several workers answer one browser, so a visit cannot be in the memory of one of them.

@@ -1,4 +1,4 @@
-"""Results of a query by batch and arm: whether rows had faults, and sums over powers of propensities."""
+"""Results of a query by batch and arm: whether rows have faults, and sums over powers of propensities."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sound(
     centres: Sequence[float],
     reward_range: tuple[float, float] | None,
 ) -> bool:
-    """Whether counts, sums and extremes show that no row has a fault; if not, some row may have one.
+    """Whether counts, sums and extremes show that no row has a fault; otherwise, some row may have one.
 
     Sums over powers of propensities are in the frame, or propensities are constant within each of its rows.
     """

@@ -1,4 +1,4 @@
-"""The first rows that an engine returns: centres, and whether propensities seem to move within batches."""
+"""The first rows that an engine returns: centres, and whether propensities seem to change within batches."""
 
 from __future__ import annotations
 

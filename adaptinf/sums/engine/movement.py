@@ -40,7 +40,7 @@ def moving_pvalue(frame: pd.DataFrame) -> float:
 
 
 def together(frame: pd.DataFrame) -> pd.DataFrame:
-    """Merges the rows for a batch and arm (and group) over pieces."""
+    """Merge the rows for a batch and arm (and group) over pieces."""
     keys = _keys(frame, BATCH, ARM)
     ways = {
         str(name): "min"

@@ -1,8 +1,8 @@
-"""Times cut to periods: instants in UTC or a named zone, naive stamps as written.
+"""Times truncated to periods: instants in UTC or a named zone, times without a zone as written.
 
-In every engine, instants are first converted to the clock of one zone, so neither the zone of the process nor
-that of a connection or column matters. Frames of pandas (and of Dask, part by part) and tables of Arrow are
-cut by NumPy; other engines cut in their own query.
+In every engine, instants are first converted to the clock of one zone, so the zones of the process, the
+connection and the column do not matter. Frames of pandas (and of Dask, part by part) and tables of Arrow are
+truncated by NumPy; other engines truncate in their own query.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_zone(timezone: object, every: str | None) -> None:
 def check_times(
     rows: nw.LazyFrame[Any], name: str, every: str | None, zone: str | None, found: Findings
 ) -> None:
-    """Why a column's type cannot be cut; pandas' own types are examined when they are cut."""
+    """Why a column's type cannot be truncated; pandas' own types are examined when they are truncated."""
     if every is None or rows.implementation in (nw.Implementation.PANDAS, nw.Implementation.DASK):
         return
     kind = rows.collect_schema()[name]
@@ -66,7 +66,7 @@ def check_times(
 
 
 def not_times(name: str, kind: str) -> str:
-    """Message that a column cannot be cut to periods."""
+    """Message that a column cannot be truncated to periods."""
     return (
         f"every= divides dates and times, but column {name!r} is of type {kind}: omit every= if the column "
         "contains batches, or convert it to times (pandas.to_datetime, CAST AS TIMESTAMP)"
@@ -74,7 +74,7 @@ def not_times(name: str, kind: str) -> str:
 
 
 def not_instants(name: str, zone: str) -> str:
-    """Message that stamps without a zone are not instants."""
+    """Message that times without a zone are not instants."""
     return (
         f"'timezone' {zone!r} applies to instants, but the times of column {name!r} have no zone or offset "
         "and are divided as written: omit 'timezone', or convert them to times with a zone"
@@ -84,7 +84,7 @@ def not_instants(name: str, zone: str) -> str:
 def in_periods(
     rows: nw.LazyFrame[Any], batch: str, every: str | None, zone: str | None
 ) -> tuple[nw.LazyFrame[Any], nw.Expr, nw.Expr | None]:
-    """Rows, their batches and pieces of these: times cut to periods, or a column unchanged."""
+    """Rows, their batches and pieces of these: times truncated to periods, or an unchanged column."""
     if every is None:
         return rows, nw.col(batch), None
     kind = rows.implementation
@@ -111,7 +111,7 @@ def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
 
 
 def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
-    """A pandas or Dask frame, or an Arrow table, with times cut, and a column with the pieces."""
+    """A pandas or Dask frame, or an Arrow table, with truncated times and a column with the pieces."""
     if isinstance(native, pd.DataFrame):
         return native.assign(**_cut(native[batch], batch, every, zone))
     if hasattr(native, "map_partitions"):
@@ -129,7 +129,7 @@ def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> dic
 
 
 def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
-    """A zone's clock time at instants; naive stamps are unchanged; shape (T,)."""
+    """A zone's clock time at instants; times without a zone are unchanged; shape (T,)."""
     found, dtype = Findings(), times.dtype
     zoned = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
     if pd.api.types.infer_dtype(times, skipna=True) in ("date", "datetime") and dtype.kind == "O":
@@ -172,7 +172,7 @@ def _clock_of_narwhals(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
 
 
 def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """Clock time for a relation, whose instants would otherwise be cut in the zone of its connection."""
+    """Clock time for a relation, whose instants would otherwise be truncated in the connection's zone."""
     import duckdb
 
     call = duckdb.FunctionExpression(
@@ -215,7 +215,7 @@ def _called(name: str, *arguments: Any) -> Any:
 
 
 def _clock_of_spark(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """Clock time for a Spark frame, whose instants would otherwise be cut in the zone of its session."""
+    """Clock time for a Spark frame, whose instants would otherwise be truncated in the session's zone."""
     from pyspark.sql import functions
 
     clock = functions.convert_timezone(None, functions.lit(zone), functions.col(batch))

@@ -88,7 +88,7 @@ def faults_of(
 
 
 def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
-    """Checks the arms' propensities against each other and against that of the chosen arm."""
+    """Check the arms' propensities against each other and against that of the chosen arm."""
     shares = _shares_of(columns)
     if not shares:
         return {}
@@ -115,7 +115,7 @@ def _mismatch(shares: Mapping[Label, nw.Expr]) -> nw.Expr:
 
 
 def _mismatches(columns: Columns) -> dict[str, nw.Expr]:
-    """Counts mismatches, if both propensities are known."""
+    """Count mismatches, if both propensities are known."""
     if columns.propensity is None or not columns.every:
         return {}
     return {MISMATCHED: counted(_mismatch(_shares_of(columns)))}
@@ -126,7 +126,7 @@ def _shares_of(columns: Columns) -> dict[Label, nw.Expr]:
 
 
 def counted(flag: nw.Expr) -> nw.Expr:
-    """1 if a flag is set, 0 otherwise and if it is missing: floats, which sum faster."""
+    """1 if a flag is set, and 0 if it is not set or missing; floats, because they are summed faster."""
     return nw.when(flag).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
@@ -205,7 +205,7 @@ def _summands(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
 
 
 def _over_powers(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
-    """The same, divided by powers of propensities."""
+    """Powers of rewards and products, divided by powers of propensities."""
     above, weight = nw.col(REWARD) - centres[0], nw.col(_WEIGHT)
     found, products = dict[str, nw.Expr](), _products(columns, centres)
     for power, inverse in enumerate(_powers(weight), 1):
@@ -234,7 +234,7 @@ def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
 
 
 def _inverse(share: nw.Expr) -> Any:
-    """1 / share, missing if the share is: many engines stop at division by 0."""
+    """1 / share, missing if the share is missing; many engines fail at division by 0."""
     return nw.when(share > 0.0).then(1.0 / share)
 
 

@@ -1,1 +1,1 @@
-"""What becomes of a trial's records: how long names are kept, and the whole trail, exported and signed."""
+"""The custody of a trial's records: how long names are kept, and the signed export of the whole trail."""

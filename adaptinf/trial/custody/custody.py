@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from adaptinf.trial.replay import Replay
     from adaptinf.trial.requests import Requests
 
-_HEAD = OrNone(Is(str, "the text of a head"))
+_HEAD = OrNone(Is(str, "the head of a journal as text"))
 
 
 class Custody:
-    """What becomes of a trial's records."""
+    """Retention and export of a trial's records."""
 
     _requests: Requests
 
     def set_retention(self, days: int, *, reason: str, by: str) -> None:
         """Declare how long after the end of the trial names, contexts and keys are kept.
 
-        Nothing is deleted by this call, and nothing by itself: `expire` destroys them when the period has
-        ended. The last declaration counts; `history` lists all.
+        This call deletes nothing, and nothing is deleted automatically: `expire` destroys them when the
+        period has ended. The last declaration counts; `history` lists all.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Custody:
         self._requests.change(lambda replay: (None, declared(replay, days, reason, by)))
 
     def retention(self) -> Retention:
-        """The period that was declared, from when names are destroyed, and what remains after that."""
+        """The declared period, the date from which names may be destroyed, and the data that remain."""
         return self._requests.read(retention_of)
 
     def expire(self, *, by: str) -> Retention:
@@ -79,7 +79,7 @@ class Custody:
         Returns
         -------
         Retention
-            What is left. If nobody was left before, nothing has changed.
+            What is left. If no names were left, nothing has changed.
 
         Raises
         ------
@@ -104,8 +104,8 @@ class Custody:
 
         The file contains the rows as they are stored, and the same in readable form: who was assigned when,
         to which arm, with which propensities; outcomes, corrections and the actions of operators. It is as
-        confidential as the trial itself: in a trial without a key, the first row has the seed, which gives
-        the next arms away. Participants who are erased later remain readable in it. It is readable only by
+        confidential as the trial itself: in a trial without a key, the first row contains the seed, which
+        reveals the next arms. Participants who are erased later remain readable in it. It is readable only by
         its owner (mode 0600).
 
         Parameters
@@ -141,7 +141,7 @@ class Custody:
         return trail_of(manifest, signer)
 
     def _trail(self, replay: Replay) -> tuple[dict[str, object], dict[str, bytes]]:
-        """What the manifest states, and the members of the archive, within one transaction."""
+        """The content of the manifest and the members of the archive, read within one transaction."""
         from adaptinf.trial.requests import now
 
         journal, sealing = self._requests.journal, self._requests.sealing
@@ -169,7 +169,7 @@ class Custody:
             The file that `export_trail` wrote.
         public_key : path
             PEM file with the public key of the person who signed it, from a source that you trust: the file
-            itself cannot say who that is.
+            itself does not identify the signer.
         head : str, optional
             The `head` of an earlier status, kept elsewhere: all rows that existed then must be in the trail.
 
@@ -183,7 +183,7 @@ class Custody:
         JournalError
             If it was not signed with this key, was changed, or lacks the row of the head.
         FileError
-            If a file cannot be read, or is not what it should be.
+            If a file cannot be read, or does not have the expected content.
         """
         check("verify_trail", head=(head, _HEAD))
         place, key = as_path("verify_trail", "path", path), as_path("verify_trail", "public_key", public_key)

@@ -1,4 +1,4 @@
-"""How long the names in a trial are kept after its end, and their destruction."""
+"""Retention of the names in a trial after its end, and their destruction."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from adaptinf.trial.operator_actions import FINISHED, RETENTION, Acts, act_probl
 _PERIOD = Count(0, 36_500)
 REMAINS = (
     "Arms, propensities, outcomes and the times of all rows remain. Together with other records, such as a "
-    "calendar of visits, they can still identify a participant. Backups, exports and logs made before are "
+    "calendar of visits, they can still identify a participant. Backups, exports and logs made earlier are "
     "not changed."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long names, contexts and keys are kept, and what is left of them.
+    """The period for which names, contexts and keys are kept, and how many remain.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Retention:
     erased : int
         Number of participants for whom they were destroyed.
     remains : str
-        What is kept, and can still identify participants.
+        The data that remain, which can still identify participants.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Retention:
 
 
 def retention_of(acts: Acts) -> Retention:
-    """The period that was declared last, and what is left."""
+    """The period that was declared last, and the number of names that remain."""
     days = next((act["days"] for act in reversed(acts.acts) if act["kind"] == RETENTION), None)
     ends = [act["time"] for act in acts.acts if act["kind"] == "finish"]
     finished = ends[0] if ends else None
@@ -87,11 +87,13 @@ def expired(acts: Acts, by: Any) -> Iterator[tuple[int, Entry | None]]:
     refuse("expire", act_problems("the end of the period", by))
     kept = retention_of(acts)
     if kept.days is None:
-        raise ParameterError("expire", ["no period was declared: use set_retention"])
+        raise ParameterError("expire", ["no retention period was declared: declare one with set_retention"])
     if acts.state != FINISHED or kept.due is None:
-        raise ParameterError("expire", ["the trial is not finished, and its period begins at its end"])
+        raise ParameterError(
+            "expire", ["the trial is not finished, and its retention period begins at its end"]
+        )
     if datetime.now(UTC) < datetime.fromisoformat(kept.due):
-        raise ParameterError("expire", [f"the names are to be kept until {kept.due}"])
+        raise ParameterError("expire", [f"the names must be kept until {kept.due}"])
     reason = f"kept for {kept.days:,} days after the end, as declared"
     erased = erased_steps(acts.session)
     for step in range(acts.session.rounds):

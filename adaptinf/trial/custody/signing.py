@@ -18,17 +18,17 @@ from adaptinf.trial.databases.libraries import (
 
 _RAW = serialization.Encoding.Raw, serialization.PublicFormat.Raw
 _SHOWN = 16
-_MAKE = "openssl genpkey -algorithm ed25519 -out FILE"
-_PUBLIC = "openssl pkey -in FILE -pubout"
+_MAKE = "create one with openssl genpkey -algorithm ed25519 -out FILE"
+_PUBLIC = "extract it with openssl pkey -in FILE -pubout"
 
 
 def signature(path: Path, text: bytes) -> tuple[bytes, str]:
     """The signature of a text by the private key in a file, and the fingerprint of its public key."""
     if owners_alone(path) is False:
-        raise FileError(str(path), "read", f"other users can open this private key: chmod 600 {path}")
+        raise FileError(str(path), "read", f"other users can read this private key: run chmod 600 {path}")
     key = _loaded(path, lambda content: serialization.load_pem_private_key(content, password=None))
     if not isinstance(key, Ed25519PrivateKey):
-        raise FileError(str(path), "read", f"it contains no Ed25519 private key without a password: {_MAKE}")
+        raise FileError(str(path), "read", f"it does not contain an unencrypted Ed25519 private key: {_MAKE}")
     return key.sign(text), fingerprint(key.public_key())
 
 
@@ -36,7 +36,7 @@ def public_key(path: Path) -> Ed25519PublicKey:
     """The public key in a file."""
     key = _loaded(path, serialization.load_pem_public_key)
     if not isinstance(key, Ed25519PublicKey):
-        raise FileError(str(path), "read", f"it contains no Ed25519 public key: {_PUBLIC}")
+        raise FileError(str(path), "read", f"it does not contain an Ed25519 public key: {_PUBLIC}")
     return key
 
 

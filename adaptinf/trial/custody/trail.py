@@ -119,11 +119,13 @@ def verified(path: Path, key_path: Path, head: str | None) -> Trail:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             manifest, signed = _small(file, MANIFEST), _small(file, SIGNATURE)
             if not is_signed(key, signed, manifest):
-                raise JournalError(str(path), f"it was not signed with the key in {key_path}, or was changed")
+                raise JournalError(
+                    str(path), f"it was not signed with the key in {key_path}, or was changed after signing"
+                )
             stated = json.loads(manifest)
             for name, digest in stated["sha256"].items():
                 if hashlib.sha256(file.read(name)).hexdigest() != digest:
-                    raise JournalError(str(path), f"{name} is not what was signed")
+                    raise JournalError(str(path), f"{name} differs from the file that was signed")
             trail = trail_of(manifest, fingerprint(key))
             heads = list(_chained(path, file.read(ROWS).splitlines()))
     except JournalError:
@@ -140,14 +142,14 @@ def verified(path: Path, key_path: Path, head: str | None) -> Trail:
     ):
         raise FileError(str(path), "read", "it is not a trail written by export_trail") from None
     if (len(heads), heads[-1]) != (trail.rows, trail.head):
-        raise JournalError(str(path), "its rows are not those that its manifest names")
+        raise JournalError(str(path), "its rows differ from those stated in its manifest")
     if head is not None and head not in heads:
         raise JournalError(str(path), f"no row has the head {head:.64}: rows were lost or changed")
     return trail
 
 
 def _small(file: zipfile.ZipFile, name: str) -> bytes:
-    """A member that must not be large, because it is read before its signature is verified."""
+    """A member of the archive whose size is limited, because it is read before its signature is verified."""
     with file.open(name) as member:
         return member.read(_LARGEST)
 

@@ -1,1 +1,1 @@
-"""Where a journal is kept: what a SQLite file and a PostgreSQL server each do in their own way."""
+"""The databases of a journal: operations in which SQLite files and PostgreSQL servers differ."""

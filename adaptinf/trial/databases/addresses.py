@@ -1,4 +1,4 @@
-"""Where a trial is kept, as a user says it: the path of a file, or the address of a database."""
+"""The location of a trial as given by a user: the path of a file, or the address of a database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ServerAddress:
         """The database."""
 
     def options(self) -> dict[str, Any]:
-        """What psycopg connects with, the password among it."""
+        """The options with which psycopg connects, including the password."""
         _, options = self._url.get_dialect()().create_connect_args(self._url)
         return dict(options)
 
@@ -48,16 +48,18 @@ def address_of(subject: str, value: Any) -> Address:
         return as_path(subject, "path", value)
     kind, _, rest = value.partition("://")
     if kind not in _SERVERS:
-        raise ParameterError(subject, [f"a trial is kept in {_FORM}; got {kind!r:.30}://"])
+        raise ParameterError(subject, [f"a trial must be stored in {_FORM}; got {kind!r:.30}://"])
     made = _server(f"postgresql+psycopg://{rest}")
     if made is None:
         problem = f"the address cannot be read: it must be {_FORM[_FORM.index('postgresql') :]}"
-        raise ParameterError(subject, [f"{problem}; a password's @ / : ? # % are written %40 %2F and so on"])
+        raise ParameterError(
+            subject, [f"{problem}; in a password, write @ as %40, / as %2F, and : ? # % likewise"]
+        )
     return made
 
 
 def _server(text: str) -> ServerAddress | None:
-    """The address in a text; None if it has none, or a part of a password may have become another part."""
+    """The address in a text; None if there is none, or if a password may have been read as another part."""
     from adaptinf.trial.databases.libraries import sa
 
     try:

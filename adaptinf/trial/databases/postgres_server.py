@@ -1,4 +1,4 @@
-"""A journal in a PostgreSQL database: its connections, its lock, its codes, and copies of it."""
+"""A journal in a PostgreSQL database: connections, the lock, error codes, and copies."""
 
 from __future__ import annotations
 
@@ -50,26 +50,26 @@ _REASONS = {
     "08": _LOST,
     "57P": _LOST,
     "53100": "the disk is full",
-    "53300": f"its server has no connection left: {AGAIN}",
+    "53300": f"its server has reached its limit of connections: {AGAIN}",
     "55P03": f"another process has been using it for {PATIENCE:g} s",
-    "25006": "it is write-protected, as a standby is",
+    "25006": "it is read-only, as a standby server is",
     "42501": "its user lacks a privilege (SQLSTATE 42501)",
-    "3F000": "its search_path names no schema that exists",
+    "3F000": "none of the schemas in its search_path exists",
 }
 _REFUSALS = {
     "Connection refused": "its server does not answer",
     "timeout expired": "its server does not answer",
-    "resolve host": "no server has that name",
+    "resolve host": "there is no server with that name",
     "No such file": "its server does not answer",
-    "password authentication failed": "its server refuses the user or the password",
-    "no password supplied": "its server asks for a password",
-    "no pg_hba.conf entry": "its server refuses the user, the database or this machine",
-    'role "': "its server refuses the user",
-    "does not exist": "there is no such database: create it on the server, then use Trial.create",
+    "password authentication failed": "its server rejected the user name or the password",
+    "no password supplied": "its server requires a password",
+    "no pg_hba.conf entry": "its server rejected the user, the database or this computer",
+    'role "': "its server rejected the user",
+    "does not exist": "the database does not exist: create it on the server, and then use Trial.create",
     "starting up": f"its server is starting: {AGAIN}",
     "shutting down": f"its server is stopping: {AGAIN}",
 }
-"""Parts of what a server or libpq says where no connection can be made, which has no code."""
+"""Parts of the messages of a server or libpq if no connection can be made; such errors have no code."""
 
 
 class PostgresServer(Store):
@@ -81,8 +81,8 @@ class PostgresServer(Store):
     ahead = 128
     remains = (
         "the secret was overwritten, but PostgreSQL keeps its earlier value in dead rows of the table "
-        "secrets until VACUUM FULL, in the write-ahead log and its archive, and in replicas and dumps made "
-        "before"
+        "secrets until VACUUM FULL is run, in the write-ahead log and its archive, and in replicas and dumps "
+        "made earlier"
     )
 
     def __init__(self, address: ServerAddress) -> None:
@@ -96,7 +96,7 @@ class PostgresServer(Store):
         self._begins = ("", "")
 
     def prepare(self, create: bool) -> None:
-        """Nothing is needed before the server is asked."""
+        """Do nothing: no preparation is needed before the connection."""
 
     def opened(self, create: bool) -> Any:
         """A connection to a server that syncs each commit, in which transactions are begun explicitly."""
@@ -106,7 +106,9 @@ class PostgresServer(Store):
                 driver.execute(setting)
             synced, *_, table, _ = self._identity(driver)
             if synced != "on":
-                problem = "its server runs with fsync = off, so a power cut may lose answers: set fsync = on"
+                problem = (
+                    "its server runs with fsync = off, so a power failure may lose requests: set fsync = on"
+                )
                 raise FileError(str(self.address), "written", problem)
         except BaseException:
             driver.close()
@@ -124,7 +126,7 @@ class PostgresServer(Store):
         return found
 
     def place(self, driver: Any) -> Place:
-        """Server, database, table, and the timeline, which changes when a standby or an archive goes on."""
+        """Server, database, table, and timeline, which changes when a standby or an archive takes over."""
         _, system, database, table, timeline = self._identity(driver)
         return {SERVER: system, "database": database, "table": table, "timeline": timeline}
 
@@ -135,7 +137,7 @@ class PostgresServer(Store):
         driver.execute(self._begins[write])
 
     def refuse_open(self) -> None:
-        """A new table belongs to its user alone."""
+        """Do nothing: only its owner has access to a new table."""
 
     def readers(self, driver: Any) -> str:
         """Every user of the server, if the table was opened to them."""
@@ -145,17 +147,17 @@ class PostgresServer(Store):
             "every user of the database may read or change the trial, which contains all outcomes, names "
             "and upcoming arms"
         )
-        return f"{problem}: REVOKE ALL ON ALL TABLES IN SCHEMA its_schema FROM PUBLIC"
+        return f"{problem}: run REVOKE ALL ON ALL TABLES IN SCHEMA its_schema FROM PUBLIC"
 
     def damage(self, connection: sa.Connection) -> str:
-        """The server checks its pages itself where it has data checksums; digests cover the rows."""
+        """Empty: the server checks its pages itself if data checksums are on, and digests cover the rows."""
         return ""
 
     def content(self, driver: Any) -> bytes:
         """A database is copied by its own tools."""
         problem = (
-            f"{self.address} is not a file: use pg_dump; what pg_restore makes of it in another database "
-            "opens as a copy"
+            f"{self.address} is not a file: use pg_dump; a database restored from the dump elsewhere opens "
+            "as a copy"
         )
         raise ParameterError("Trial.backup", [problem])
 
@@ -178,16 +180,16 @@ class PostgresServer(Store):
                 connection.execute(sa.delete(table))
 
     def told(self, error: Exception, done: str) -> AdaptinfError:
-        """The SQLSTATE in words, or what kept a connection from being made."""
+        """The meaning of the SQLSTATE, or the reason why no connection could be made."""
         origin = getattr(error, "orig", None) or error
         state = getattr(origin, "sqlstate", None)
         if state is None and not isinstance(origin, (psycopg.OperationalError, psycopg.InterfaceError)):
-            return FileError(str(self.address), done, f"psycopg says {type(origin).__name__}")
+            return FileError(str(self.address), done, f"psycopg reported {type(origin).__name__}")
         if state is None:
             text = str(origin)
             known = (reason for part, reason in _REFUSALS.items() if part in text)
             return FileError(str(self.address), done, next(known, _LOST))
         if state in _DAMAGES:
-            return JournalError(str(self.address), f"PostgreSQL says SQLSTATE {state}")
+            return JournalError(str(self.address), f"PostgreSQL reported SQLSTATE {state}")
         known = (reason for start, reason in _REASONS.items() if state.startswith(start))
-        return FileError(str(self.address), done, next(known, f"PostgreSQL says SQLSTATE {state}"))
+        return FileError(str(self.address), done, next(known, f"PostgreSQL reported SQLSTATE {state}"))

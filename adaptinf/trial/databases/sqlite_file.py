@@ -1,4 +1,4 @@
-"""A journal in a SQLite file: its connection, its codes, its pages, and copies of it."""
+"""A journal in a SQLite file: connections, error codes, checks of pages, and copies."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from adaptinf.trial.trial_places import Place, files_of, make_owners, place_of
 
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
 _DAMAGES_TOLD = {
-    "SQLITE_NOTADB": "that it is not a database (SQLITE_NOTADB)",
-    "SQLITE_ERROR": "SQLITE_ERROR, as it does where a table is missing",
+    "SQLITE_NOTADB": "SQLITE_NOTADB, which means that it is not a database",
+    "SQLITE_ERROR": "SQLITE_ERROR, for example because a table is missing",
 }
 _REASONS = {
     "SQLITE_BUSY": f"another process has been using it for {PATIENCE:g} s",
     "SQLITE_FULL": "the disk is full",
-    "SQLITE_READONLY": "it is write-protected",
+    "SQLITE_READONLY": "it is read-only",
 }
 _COPIED, _MARK_PLACE = 1, slice(60, 64)
 """SQLite's user version in a copy, and its position in the file: big-endian."""
@@ -41,7 +41,7 @@ class SqliteFile(Store):
         self.engine = {"url": "sqlite://"}
 
     def prepare(self, create: bool) -> None:
-        """Create the file, for its owner alone, or refuse a name without a file."""
+        """Create the file, readable only by its owner; or refuse a path at which no file exists."""
         if create:
             make_owners(self._path)
         elif not self._path.exists():
@@ -92,15 +92,15 @@ class SqliteFile(Store):
             return ""
         names = " ".join(shlex.quote(str(file)) for file in wide)
         problem = (
-            "users other than the owner may open the trial's file, which contains all outcomes, names and "
+            "users other than the owner can open the trial's file, which contains all outcomes, names and "
             "upcoming arms"
         )
-        return f"{problem}: chmod 600 {names}"
+        return f"{problem}: run chmod 600 {names}"
 
     def damage(self, connection: sa.Connection) -> str:
-        """What SQLite finds when it checks every page."""
+        """The first problem that SQLite finds when it checks every page."""
         found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        return "" if found == ["ok"] else f"SQLite finds {found[0]!s:.200}"
+        return "" if found == ["ok"] else f"SQLite's integrity check reported {found[0]!s:.200}"
 
     def content(self, driver: Any) -> bytes:
         """The whole current file, including its write-ahead log, marked as a copy."""
@@ -131,6 +131,6 @@ class SqliteFile(Store):
         origin = getattr(error, "orig", None) or error
         name = str(getattr(origin, "sqlite_errorname", "SQLITE_ERROR"))
         if name.startswith(_DAMAGES):
-            return JournalError(str(self._path), f"SQLite says {_DAMAGES_TOLD.get(name, name)}")
+            return JournalError(str(self._path), f"SQLite reported {_DAMAGES_TOLD.get(name, name)}")
         known = (reason for start, reason in _REASONS.items() if name.startswith(start))
-        return FileError(str(self._path), done, next(known, f"SQLite says {name}"))
+        return FileError(str(self._path), done, next(known, f"SQLite reported {name}"))

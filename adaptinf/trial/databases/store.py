@@ -1,4 +1,4 @@
-"""What the journal asks of a database, apart from the statements that all understand."""
+"""The operations that a journal requires of a database, apart from statements common to all databases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adaptinf.trial.databases.libraries import sa
 from adaptinf.trial.trial_places import Place
 
 PATIENCE = 60.0
-"""Seconds for which a request waits for those of other processes."""
+"""Seconds for which a request waits for requests of other processes."""
 AGAIN = "send the request again with its key"
 
 
@@ -23,15 +23,16 @@ class Store(ABC):
     address : Address
         The file, or the address of the database.
     engine : dict
-        How SQLAlchemy makes its engine, apart from the connections, which `opened` makes.
+        Arguments with which SQLAlchemy creates its engine; connections come from `opened`.
     failures : tuple of exception classes
         What its driver raises.
     node : str
         SQL for the noise node that a row of the journal names; null in all other rows.
     ahead : int
-        How many further secrets are read with one: each answer of a server takes time.
+        How many further secrets are read together with a requested one, because each reply of a server takes
+        time.
     remains : str
-        Where a secret that was overwritten may still be read; empty if nowhere.
+        Where a secret that was overwritten can still be read; empty if nowhere.
     """
 
     address: Address
@@ -43,7 +44,7 @@ class Store(ABC):
 
     @abstractmethod
     def prepare(self, create: bool) -> None:
-        """Create what is needed before a connection can be made, or refuse an address with nothing."""
+        """Create what a connection requires, or refuse an address at which nothing exists."""
 
     @abstractmethod
     def opened(self, create: bool) -> Any:
@@ -51,7 +52,7 @@ class Store(ABC):
 
     @abstractmethod
     def place(self, driver: Any) -> Place:
-        """What distinguishes the trial's own database from a copy with the same rows."""
+        """The facts that distinguish the trial's own database from a copy with the same rows."""
 
     @abstractmethod
     def begin(self, driver: Any, write: bool) -> None:
@@ -71,7 +72,7 @@ class Store(ABC):
 
     @abstractmethod
     def content(self, driver: Any) -> bytes:
-        """The trial as the bytes of a file that is marked as a copy, or one error that says what to do."""
+        """The trial as the bytes of a file marked as a copy, or an error that explains how to make one."""
 
     @abstractmethod
     def marked(self, connection: sa.Connection) -> bool:

@@ -1,1 +1,1 @@
-"""What is kept outside a trial's file: the key, with what it seals, and heads."""
+"""The key and the heads that are kept outside a trial's file, and the data that the key seals."""

@@ -1,4 +1,4 @@
-"""The data key of a trial: rows, secrets and the data key itself as ciphertexts, and how long they are.
+"""The data key of a trial, and the ciphertexts of rows, secrets and the data key itself, with their lengths.
 
 A ciphertext is AES-256-GCM under a key of its own, HMAC-SHA256 of 24 bytes that are stored with it. These
 bytes are HMAC-SHA256 of 32 random bytes, the place and the text: even where two copies of a machine draw the
@@ -109,7 +109,7 @@ def _length(label: Any) -> int:
 
 
 def _sized(text: bytes) -> bytes:
-    """A text after its length, so that it cannot be taken for the beginning of another."""
+    """A text preceded by its length, so that it cannot be mistaken for the beginning of another."""
     return len(text).to_bytes(8, "big") + text
 
 

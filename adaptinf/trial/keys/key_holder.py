@@ -1,4 +1,4 @@
-"""What an operator does with keys: create one, replace it, and check a trial without one."""
+"""The operations on keys: create one, replace it, and check a trial without one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from adaptinf.trial.requests import Requests
 
 _REMAINS = (
-    "rekey: PostgreSQL keeps what the earlier key opened, in dead rows of the table wrapped_key until VACUUM "
-    "FULL, in the write-ahead log and its archive, and in replicas and dumps made before: destroy that key"
+    "rekey: the earlier key still opens what PostgreSQL keeps in dead rows of the table wrapped_key until "
+    "VACUUM FULL is run, in the write-ahead log and its archive, and in replicas and dumps made earlier: "
+    "destroy that key"
 )
 
 
@@ -58,12 +59,12 @@ class KeyHolder:
         make_key(as_path("Trial.make_key", "path", path))
 
     def rekey(self, key_file: str | os.PathLike[str], *, reason: str, by: str) -> None:
-        """Let another key open the trial; the present one no longer does.
+        """Replace the key that opens the trial; the previous key no longer opens it.
 
         Rows are not written again: the key outside opens the trial's data key, which stays. Someone who had
         both the earlier key and the file can therefore also open later copies of the file; in this case,
         continue in a new trial. Earlier backups still have the earlier key. Programs that have opened the
-        trial go on.
+        trial continue to run.
 
         Parameters
         ----------
@@ -158,7 +159,7 @@ class KeyHolder:
         """
         from adaptinf.trial.journal import Journal
 
-        check("verify_chain", head=(head, OrNone(Is(str, "the text of a head"))))
+        check("verify_chain", head=(head, OrNone(Is(str, "the head of a journal as text"))))
         place = address_of("Trial.verify_chain", path)
         journal = Journal(place)
         try:
@@ -177,4 +178,4 @@ class KeyHolder:
 
 
 MISSING = "no row has the head {:.64}: rows were lost or changed"
-"""What is said of a head that was kept elsewhere, and that no row has."""
+"""The message if no row has a head that was stored elsewhere."""

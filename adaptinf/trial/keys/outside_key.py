@@ -38,7 +38,7 @@ def key_in(path: Path) -> bytes:
         # The mode is that of the opened file, which nobody can exchange between the two questions.
         mode = os.fstat(file.fileno()).st_mode
         if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-            problem = f"users other than the owner may open it: chmod 600 {shlex.quote(str(path))}"
+            problem = f"users other than the owner can read it: run chmod 600 {shlex.quote(str(path))}"
             raise FileError(str(path), "read", problem)
         content = file.read(_MOST)
     return _key(str(path), content)
@@ -56,21 +56,20 @@ def make_key(path: Path) -> None:
 
 
 def _printed(command: str) -> bytes:
-    """What a command prints; its own messages go to standard error."""
+    """The key printed by a command, whose own messages go to standard error."""
     try:
         done = subprocess.run(
             shlex.split(command), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired:
-        problem = f"the command has not ended after {_PATIENCE:g} s"
+        problem = f"the command did not finish within {_PATIENCE:g} s"
     except (OSError, ValueError) as error:
-        problem = (
-            f"the command cannot be started: {getattr(error, 'strerror', None) or 'its quotes are open'}"
-        )
+        reason = getattr(error, "strerror", None) or "a quotation mark is not closed"
+        problem = f"the command cannot be started: {reason}"
     else:
         if done.returncode == 0:
             return _key(BY_COMMAND, done.stdout)
-        problem = f"the command ended with code {done.returncode}"
+        problem = f"the command failed with exit code {done.returncode}"
     # The original error contains the command, which may contain a password.
     raise FileError(BY_COMMAND, "read", problem)
 
@@ -86,4 +85,4 @@ def _key(source: str, content: bytes) -> bytes:
             return bytes.fromhex(digits.decode())
         except ValueError:
             pass  # The original error would quote a part of the key.
-    raise FileError(source, "read", f"it is not a key, which is {_FORM}: adaptinf trial key makes one")
+    raise FileError(source, "read", f"it is not a key ({_FORM}): make one with adaptinf trial key")

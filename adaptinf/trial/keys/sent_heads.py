@@ -1,4 +1,4 @@
-"""Heads of a trial, sent elsewhere after each write, without any request waiting for it."""
+"""Heads of a trial, which are sent elsewhere after each write; no request waits for this."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from adaptinf.files import as_path
 from adaptinf.parameters import refuse
 
 _MOST, _PATIENCE, _LAST = 10_000, 60.0, 10.0
-"""Most heads that wait; seconds for a command, and for what waits when the trial is closed."""
+"""Limits: heads that wait, seconds for a command, and seconds for waiting heads when a trial closes."""
 
 
 class SentHeads:
     """A thread that appends heads to a file, or gives the latest to a command.
 
-    A head covers all rows before it, so a command that takes long misses none but those that a later one
-    covers. Failures do not stop the trial: `warn` tells them once.
+    A head covers all rows before it, so a slow command misses only heads that a later one covers. Failures do
+    not stop the trial: `warn` reports each once.
     """
 
     def __init__(self, subject: str, where: Any) -> None:
@@ -39,7 +39,7 @@ class SentHeads:
         self._thread: threading.Thread | None = None
 
     def send(self, rows: int, head: str) -> None:
-        """Let a head be sent soon."""
+        """Queue a head for sending."""
         said = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "rows": rows, "head": head}
         with self._changed:
             self._waiting.append(json.dumps(said) + "\n")
@@ -49,13 +49,13 @@ class SentHeads:
             self._thread.start()
 
     def warn(self) -> None:
-        """Say why a head could not be sent, if that is so."""
+        """Warn if a head could not be sent, and state why."""
         problem, self._problem = self._problem, ""
         if problem:
             warnings.warn(f"heads were not sent: {problem}", AdaptinfWarning, stacklevel=2)
 
     def close(self) -> None:
-        """Send what waits, if that is possible soon."""
+        """Send the waiting heads, unless this takes too long."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -68,14 +68,14 @@ class SentHeads:
             try:
                 self._sent(lines)
             except subprocess.TimeoutExpired:
-                self._problem = f"the command has not ended after {_PATIENCE:g} s"
+                self._problem = f"the command did not finish within {_PATIENCE:g} s"
             except subprocess.CalledProcessError as error:
-                self._problem = f"the command ended with code {error.returncode}"
+                self._problem = f"the command failed with exit code {error.returncode}"
             except (OSError, ValueError) as error:
                 self._problem = f"{self._path or 'the command'}: {getattr(error, 'strerror', None) or error}"
 
     def _next(self) -> Sequence[str]:
-        """Lines that wait; none after the last."""
+        """Waiting lines; none when there are no more to come."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             lines = list(self._waiting)

@@ -1,4 +1,4 @@
-"""The data key of a trial as its database has it: wrapped by the key outside."""
+"""The data key of a trial as stored in its database: encrypted with the key outside."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEEDLESS = (
     "environment"
 )
 NEVER = "the trial was created without a key: create a new trial with key_file="
-WRONG = "the key does not open the trial: it is not the key that the trial was created with or rekeyed to"
+WRONG = "the key does not open the trial: it is not the key of the trial's creation or its last rekeying"
 
 
 def begun(journal: Journal, outside: bytes) -> DataKey:
@@ -69,7 +69,7 @@ def _data_key(journal: Journal, subject: str, outside: bytes | None) -> DataKey 
 
 
 def wrapped_anew(journal: Journal, outside: bytes) -> None:
-    """Let another key open the trial, and the present one no longer, within a transaction."""
+    """Replace the key that opens the trial, within a transaction."""
     if journal.key is None:
         raise ParameterError("rekey", [NEVER])
     scope, content = _wrapped(journal)

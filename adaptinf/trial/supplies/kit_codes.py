@@ -1,4 +1,4 @@
-"""Codes of kits: generated in random order, and checked so that they do not tell the arm."""
+"""Codes of kits: generated in random order, and checked so that they do not reveal the arm."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from adaptinf.typing import RandomSource
 _SIGNS = "0123456789"
 _SHORTEST, _LONGEST, _SHOWN = 4, 40, 5
 _ROOM = 10
-"""There are at least this many times as many codes of the length as are needed, so none can be guessed."""
+"""Smallest ratio of possible codes to required ones, so that codes cannot be guessed."""
 _NAMED = 3
 """An arm's label that is at least this long must not occur in codes."""
 _CHANCE = 1e-4
-"""Codes are refused if shuffled ones would follow such a pattern with a smaller probability."""
+"""Codes are refused if shuffled codes would follow such a pattern with a smaller probability than this."""
 _LENGTH = Count(_SHORTEST)
 _KITS = Is(
     lambda kits: isinstance(kits, Mapping) and not any(Count(0)("", one) for one in kits.values()),
-    "a dict of arms and numbers of kits",
+    "a dict of the number of kits for each arm",
 )
 
 
 def kit_codes(
     kits: Mapping[Any, int], length: int = 6, *, taken: Iterable[str] = (), rng: RandomSource | None = None
 ) -> dict[str, Any]:
-    """Codes for kits that are to be packed and labelled, in an order that does not tell the arm.
+    """Codes for kits that are to be packed and labelled, in an order that does not reveal the arm.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def kit_codes(
     known = set(taken)
     arms = [plain(arm) for arm, number in kits.items() for _ in range(number)]
     most = len(_SIGNS) ** length
-    few = f"length must be larger: {most:,} codes of {length} digits are too few for {len(arms):,} kits"
+    few = f"length must be larger: the {most:,} codes of {length} digits are too few for {len(arms):,} kits"
     check("kit_codes", [few] if most < _ROOM * (len(arms) + len(known)) else [])
     draw = SystemRandom() if rng is None else _seeded(rng)
     codes: set[str] = set()
@@ -111,7 +111,7 @@ def form_problems(codes: Sequence[Any], taken: Iterable[str]) -> list[str]:
 
 
 def look(code: str) -> str:
-    """What two codes that could be confused have in common."""
+    """The form that two codes share if they could be confused."""
     return reads_as(code).lower()
 
 
@@ -121,7 +121,7 @@ def _is_code(code: Any) -> bool:
 
 
 def telling_problems(arm_of: Mapping[str, Any]) -> list[str]:
-    """Why codes tell arms: a label occurs in them, or a sign at some place or their order gives them."""
+    """Why codes reveal arms: through a label, through one character, or through their order."""
     labels = {str(arm).casefold() for arm in arm_of.values()}
     for label in sorted(labels):
         if len(label) >= _NAMED and any(label in code.casefold() for code in arm_of):
@@ -131,17 +131,19 @@ def telling_problems(arm_of: Mapping[str, Any]) -> list[str]:
     shortest = min(map(len, codes), default=0)
     features = [[code[place] for code in codes] for place in range(shortest)]
     features.append([str(int(code[-1], 36) % 2) if code[-1] != "-" else code[-1] for code in codes])
-    patterns = [f"sign {place + 1} of a code" for place in range(shortest)] + ["the parity of the last sign"]
+    patterns = [f"character {place + 1} of the code" for place in range(shortest)] + [
+        "the parity of the last character"
+    ]
     told = [
         name for name, feature in zip(patterns, features, strict=True) if _tells(feature, arms, len(features))
     ]
     if _in_blocks(arms, len(features)):
         told.append("the order of the codes")
-    return [f"{several(told, 1)} tells the arm: shuffle the codes, as kit_codes does"] if told else []
+    return [f"{several(told, 1)} reveals the arm: shuffle the codes, as kit_codes does"] if told else []
 
 
 def _tells(feature: Sequence[str], arms: Sequence[Any], patterns: int) -> bool:
-    """Whether a feature determines the arm, which shuffled codes would hardly do."""
+    """Whether a feature determines the arm, which is very unlikely for shuffled codes."""
     found: dict[str, Any] = {}
     if any(found.setdefault(sign, arm) != arm for sign, arm in zip(feature, arms, strict=True)):
         return False
@@ -151,7 +153,7 @@ def _tells(feature: Sequence[str], arms: Sequence[Any], patterns: int) -> bool:
 
 
 def _in_blocks(arms: Sequence[Any], patterns: int) -> bool:
-    """Whether the codes of each arm follow one another, which shuffled codes would hardly do."""
+    """Whether the codes of each arm follow one another, which is very unlikely for shuffled codes."""
     changes = sum(one != other for one, other in pairwise(arms))
     if changes >= len(set(arms)):
         return False

@@ -56,7 +56,7 @@ class Supplied(PlannedLooks):
         """Add kits with their arms to a site; return their number and, if the key is new, the entry."""
         refuse(KITS, act_problems("kits", by))
         problems = (
-            [] if isinstance(kits, Mapping) and kits else ["kits must be a dict of codes and their arms"]
+            [] if isinstance(kits, Mapping) and kits else ["kits must be a dict that maps codes to arms"]
         )
         refuse(KITS, problems)
         codes = sorted(kits, key=str)
@@ -80,7 +80,7 @@ class Supplied(PlannedLooks):
         return len(codes), {"kind": KITS, "key": plain(key), **said, "by": by}
 
     def add_new_kits(self, site: Any, kits: Any, key: Any, by: Any) -> tuple[int, Entry | None]:
-        """The same for a new request: codes must not tell arms."""
+        """The same for a new request: codes must not reveal arms."""
         return self.add_kits(site, kits, key, by, new=True)
 
     def retire_kit(self, kit: Any, key: Any, reason: Any, by: Any) -> tuple[str, Entry | None]:
@@ -132,7 +132,9 @@ class Supplied(PlannedLooks):
         )
         if self.lacks_kits(site):
             # Which arm it is would tell those who see the other kits what was assigned.
-            problem = f"site {site!r} lacks a kit of some arm: add kits before the next participant"
+            problem = (
+                f"site {site!r} has no kit left for at least one arm: add kits before the next participant"
+            )
             raise ParameterError("assign", [problem])
 
     def lacks_kits(self, site: str) -> bool:

@@ -78,7 +78,7 @@ class Supply:
         del self.given[rounds:]
 
     def part(self, since: int) -> dict[str, list[str | None]]:
-        """What participants after the first so many received; `extend` accepts it."""
+        """The sites and kits of participants after the first `since`; `extend` accepts them."""
         given = self.given[since:]
         return {"sites": [site for site, _ in given], "kits": [kit for _, kit in given]}
 
@@ -93,7 +93,7 @@ class Supply:
                 self._take(code)
 
     def of(self, step: int) -> dict[str, str]:
-        """Site and kit of a round, as far as there are any."""
+        """Site and kit of a round, if it has them."""
         site, kit = self.given[step] if step < len(self.given) else (None, None)
         return {name: value for name, value in (("site", site), ("kit", kit)) if value is not None}
 
@@ -104,7 +104,7 @@ def site_problems(site: Any, sites: Sequence[str]) -> list[str]:
     if not known or site.strip() != site or _BETWEEN in site or not site.isprintable():
         return [
             f"site must be text of at most {LONGEST_SITE} characters, without a slash and without spaces at "
-            f"its ends, got {shown(site)}"
+            f"the beginning or end, got {shown(site)}"
         ]
     alike = [one for one in sites if reads_as(one).lower() == reads_as(site).lower()]
     return [f"site {site!r} looks the same as the existing site {alike[0]!r}"] if alike else []

@@ -73,7 +73,7 @@ class SupplyOperations:
             A site of the trial.
         kits : dict
             The arm of each code, such as a part of what `kit_codes` returns. Codes are unique in the trial,
-            of one length (4 to 40 letters, digits or hyphens), and do not tell the arm.
+            of one length (4 to 40 letters, digits or hyphens), and must not reveal the arm.
         key : str or int
             Identifies the request, as for `assign`.
         by : str
@@ -155,8 +155,8 @@ class SupplyOperations:
         -------
         DataFrame
             One row per site, or per site and arm: `site`, `arm`, and the numbers of kits `in_stock`, `given`
-            and `retired`. Without arms also `low`: whether some arm, which is not named, has fewer than five
-            kits.
+            and `retired`. Without arms, there is also `low`: whether any arm (it does not say which) has
+            fewer than five kits.
 
         Notes
         -----

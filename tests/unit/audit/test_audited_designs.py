@@ -36,7 +36,7 @@ def test_a_score_is_one_number_a_run(score: Any, message: str) -> None:
 
 def test_neighbours_run_the_design_that_is_audited() -> None:
     pair = neighbouring_trials(LDPBandit(epsilon=4.0))[0]
-    with pytest.raises(ParameterError, match="neighbours are trials of another design"):
+    with pytest.raises(ParameterError, match="neighbours are trials of a different design"):
         epsilon_lower_bound(LDPBandit(epsilon=1.0), pair, runs=2_000, rng=0)
 
 
@@ -59,7 +59,10 @@ def test_actions_that_come_after_the_participant_tell_something() -> None:
 def test_a_claim_is_held_against_neighbours_of_its_unit() -> None:
     design = DPConSE(epsilon=1.0)
     reward = design.reward_guarantee(100, 2)
-    with pytest.raises(ParameterError, match="promised is per reward, but the neighbours differ in a record"):
+    with pytest.raises(
+        ParameterError,
+        match="must be a guarantee per record, because the neighbours differ in one record; it is per reward",
+    ):
         epsilon_lower_bound(design, neighbouring_trials(design)[0], promised=reward, runs=2_000, rng=0)
 
 

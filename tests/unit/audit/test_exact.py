@@ -317,7 +317,7 @@ def test_a_log_that_the_design_cannot_have_made_is_refused() -> None:
         (lambda: law("urn", 20).region("wald", "5%"), "ExactLaw.region: alpha must be between"),  # type: ignore[arg-type]
         (lambda: exact(Thompson, 10), r"exact: design must be an instance.* Thompson\(\)"),  # type: ignore[arg-type]
         (lambda: exact(lambda n1, s1: 0.5, 10), "called with 5 arguments, "),
-        (lambda: exact(branching, 10), "integer arrays that hold many states.*ValueError.*use np.where"),
+        (lambda: exact(branching, 10), "integer arrays that contain many states.*ValueError.*use np.where"),
         (lambda: exact(lambda n1, s1, n0, s0, t: math.exp(s1 - s0), 10), "TypeError.*use np.where"),
         (lambda: exact(lambda n1, s1, n0, s0, t: "half", 10), "use np.where"),
         (lambda: law("urn", 20).size(branching_pvalue, 0.5), "ExactLaw.size: .*use np.where"),
@@ -365,7 +365,7 @@ def test_only_named_options_are_taken() -> None:
 
 
 def test_mid_p_says_that_the_size_may_exceed_alpha() -> None:
-    assert "the size may exceed alpha" in " ".join(str(exact_test(RUN, mid_p=True)).split())
+    assert "size of the test may exceed alpha" in " ".join(str(exact_test(RUN, mid_p=True)).split())
     assert "may exceed" not in str(exact_test(RUN))
 
 

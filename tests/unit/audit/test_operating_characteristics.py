@@ -232,7 +232,7 @@ def test_the_table_has_a_column_for_each_scenario(tmp_path):
     assert plain.loc["rounds: arm 0", "better"] == f"{rows_of(plan, 'rounds')['value'].iloc[0]:.1f}"
     text = str(plan)
     assert text.splitlines()[0] == "Uniform()"
-    told = "[1] Wrong way: an inferior arm is assigned in over 0.1 n more of the n rounds than the best arm."
+    told = "[1] Wrong way: in n rounds, an inferior arm is assigned over 0.1 n times more than the best arm."
     assert told in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     quantiles = [line for line in text.splitlines() if line.startswith("rounds: arm 0, quantiles")]

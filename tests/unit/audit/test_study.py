@@ -275,7 +275,7 @@ def test_other_settings_are_refused_and_all_differences_listed(small):
         "replications was 600 before, but is now 601",
         "seed.entropy was 5 before, but is now 6",
         "alpha was 0.05 before, but is now 0.1",
-        "else, use another folder",
+        "to run another study, use another folder",
     ):
         assert part in text
     assert len(caught.value.problems) == 8
@@ -471,7 +471,7 @@ def test_bad_arguments_are_all_listed(tmp_path):
         )
     text = str(caught.value)
     for part in (
-        "names that are not empty",
+        "must be non-empty strings",
         "designs['x'] must be a design",
         "environments must be a dict",
         "'a: b'",

@@ -121,7 +121,7 @@ def test_every_trial_is_counted_and_the_reasons_with_it():
         )
         assert "ValueError: no root in " in row["note"]
     assert (first == 0).sum() > 1
-    assert "(or other numbers)" in tables.frame["note"].iloc[0]
+    assert "(or with other numbers)" in tables.frame["note"].iloc[0]
     reasons: dict[str, int] = {}
     for log in Uniform().logs(SIGNAL, 30, 100, 5):
         rewards = [log.arrays.reward[log.arrays.action == arm] for arm in (0, 1)]
@@ -216,4 +216,4 @@ def test_a_folder_of_another_study_says_how_to_read_it(tmp_path):
     small(path=tmp_path / "study")
     with pytest.raises(ParameterError, match="to resume") as caught:
         small(path=tmp_path / "study", horizons=[31])
-    assert f"audit.Study.load({str(tmp_path / 'study')!r}) reads what is stored" in str(caught.value)
+    assert f"to read what is stored, use audit.Study.load({str(tmp_path / 'study')!r})" in str(caught.value)

@@ -155,7 +155,7 @@ def test_a_trial_is_named_as_an_address_too(
     assert sorted(file.name for file in tmp_path.iterdir() if "trial" in file.name)[0] == "trial.db"
     refused = told(capsys, "status", "mysql://host/trial", code=2)
     assert refused == (
-        "adaptinf trial status: a trial is kept in a SQLite file, given by its path, or a PostgreSQL "
+        "adaptinf trial status: a trial must be stored in a SQLite file, given by its path, or a PostgreSQL "
         "database, postgresql://user@host/database; got 'mysql'://"
     )
 
@@ -185,7 +185,7 @@ def test_an_arm_is_removed_and_a_participant_erased(
         told(capsys, "assign", path, "--unit", unit, "--key", unit, "--context", '"old"')
     why = "--reason", "two seizures", "--by", "the board"
     assert told(capsys, "remove-arm", path, "--arm", "a", "--key", "s", *why) == {"left": ["b"]}
-    assert "last one" in told(capsys, "remove-arm", path, "--arm", "b", "--key", "t", *why, code=2)
+    assert "only one left" in told(capsys, "remove-arm", path, "--arm", "b", "--key", "t", *why, code=2)
     assert "by is required" in told(capsys, "erase", path, "--unit", "p 2", "--key", "e", *why[:2], code=2)
     assert told(capsys, "erase", path, "--unit", "p 2", "--key", "e", *why) == {"decision": 2}
     line = json.dumps({"unit": "p 3", "key": "e 3", "reason": "asked for", "by": "the board"})

@@ -220,7 +220,10 @@ def test_rows_of_a_campaign_are_counted_as_in_its_file(tmp_path: Path) -> None:
             "arm,y,age\na,1,1.5\nb,0\n",
             r"1 row differs from the header in the number of fields, 3; .*: 3 \(2\)",
         ),
-        ('arm,y,age\n"a"x,1,1.5\nb,0,2.5\n', r"line 2: ',' expected after '\"'; its quotes do not match"),
+        (
+            'arm,y,age\n"a"x,1,1.5\nb,0,2.5\n',
+            r"line 2: ',' expected after '\"'; its quotation marks do not match",
+        ),
         ("arm,y,age\na,1,1.5\nb,0,\0\n", "line 3 has a NUL character"),
         ("arm,y,age\na,1,1.5\nb,0,.\nc,1,2.5\n", r"column 'age' has text among its numbers, .*such as '\.'"),
         ("arm,y,age\na,1,3\nb,0, \nc,1,2\n", r"context column 'age' has no value \[line 3\]"),

@@ -255,7 +255,7 @@ def test_cells_of_lists_that_cannot_be_read_are_named() -> None:
 def test_rows_of_columns_of_0_and_1_have_exactly_one() -> None:
     assert refused(ROWS.assign(A=[1, 1, 0, 0]), action=["A", "B"]).splitlines() == [
         "action columns 'A', 'B' have no 1 [row 2]",
-        "action columns 'A', 'B' have more than one 1 [row 1]",
+        "action columns 'A', 'B' contain more than one 1 [row 1]",
     ]
     assert refused(ROWS.assign(A=[1, 2, np.nan, 0]), action=["A", "B"]).splitlines() == [
         "action column 'A' has no value [row 2]",

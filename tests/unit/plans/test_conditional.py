@@ -72,7 +72,7 @@ def test_what_is_refused() -> None:
     for plan, log, decision in (
         (plan_of(), log_of(2.0), "reject"),
         (plan_of(), log_of(0.0, 200), "no rejection"),
-        (plan_of(), log_of(rounds=50), "continue, without a test so far"),
+        (plan_of(), log_of(rounds=50), "continue, but no look has made a test so far"),
     ):
         for power in (plan.conditional_power, plan.predictive_power):
             with pytest.raises(InvalidForLog) as caught:

@@ -112,9 +112,9 @@ def test_a_size_that_is_not_reached() -> None:
 
 def test_sizes_that_are_refused() -> None:
     equal = ai.environments.NormalArms([0.2, 0.2])
-    with pytest.raises(ParameterError, match="difference other than the margin 0, got 0"):
+    with pytest.raises(ParameterError, match="the margin 0, which the plan is to detect, got 0"):
         plan_of().sample_size(equal)
-    with pytest.raises(ParameterError, match=r"difference above the margin 0, got -0\.5"):
+    with pytest.raises(ParameterError, match=r"difference above the margin 0, which .*, got -0\.5"):
         plan_of(sides=1).sample_size(ai.environments.NormalArms([0.5, 0.0]))
     assert plan_of(sides=1, margin=-0.5).sample_size(equal).horizon > 0
     with pytest.raises(ParameterError) as caught:
@@ -170,14 +170,14 @@ def test_calibration_of_a_coin_by_hand() -> None:
 
 def test_calibrations_that_are_refused() -> None:
     equal, better = ai.environments.NormalArms([0.0, 0.0]), ai.environments.NormalArms([0.0, 0.5])
-    with pytest.raises(ParameterError, match=r"must have the difference 0, got 0\.5"):
+    with pytest.raises(ParameterError, match=r"must have a difference equal to the margin, 0, got 0\.5"):
         ai.calibrate(plan_of(), 0.05, {"equal": equal, "better": better}, replications=64)
-    with pytest.raises(ParameterError, match="law=\"z\", got 'rerandomization'"):
+    with pytest.raises(ParameterError, match=r"law=.z., because .*, got 'rerandomization'"):
         ai.calibrate(plan_of(law="rerandomization"), 0.05, equal, replications=64)
     with pytest.raises(ParameterError, match="environment"):
         ai.calibrate(plan_of(), 0.05)
     rare = ai.environments.BernoulliArms([0.01, 0.01])
-    with pytest.raises(ParameterError, match=r"fewer than 0\.05 of the trials make a test"):
+    with pytest.raises(ParameterError, match=r"fewer than 5% of its trials reach a test"):
         ai.calibrate(plan_of(), 0.05, rare, replications=64, rng=0)
 
 

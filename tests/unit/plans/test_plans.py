@@ -277,7 +277,9 @@ def test_refusals() -> None:
             plan_of(looks=looks)
     with pytest.raises(ParameterError, match="last look must be at the horizon"):
         plan_of(horizon=500)
-    with pytest.raises(ParameterError, match="futility must be a number, or one for each look but the last"):
+    with pytest.raises(
+        ParameterError, match="futility must be one number, or one for each look except the last"
+    ):
         plan_of(futility=[0.1])
     log = trial_of(plan_of(), horizon=150)
     with pytest.raises(InvalidForLog) as refused:

@@ -217,7 +217,7 @@ def test_refusals() -> None:
         plan_of(treatment=())
     with pytest.raises(ParameterError, match="drop requires several treatments and law 'z'"):
         plan_of(treatment="low", drop=0.0)
-    with pytest.raises(ParameterError, match="drop must be a number, or one for each look but the last"):
+    with pytest.raises(ParameterError, match="drop must be one number, or one for each look except the last"):
         plan_of(drop=[0.0, 0.0, 0.0])
 
 

@@ -244,11 +244,11 @@ def test_the_configuration_file(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
         settings_from(written(tmp_path / "bad.toml", bad))
     assert list(caught.value.problems) == [
-        "there is no section 'other'",
+        "'other' is not a section of this file",
         "libreclinica.username is required",
         "libreclinica.token is required",
         "libreclinica has no entry 'foo'",
-        "libreclinica.study must be a text",
+        "libreclinica.study must be text",
     ]
     wrong = text.replace("https://trial.example.org", "trial/").replace(token, "x").replace('"lc"', '"l:c"')
     with pytest.raises(ParameterError) as caught:
@@ -277,7 +277,7 @@ def test_secrets_that_others_can_read_are_refused(path: Path, capsys: pytest.Cap
     wide = written(path.parent / "wide.toml", "")
     wide.chmod(0o640)
     assert main(["trial", "serve", str(path), "--configuration", str(wide)]) == 2
-    assert "it contains secrets, and other users can read it: give it mode 600" in capsys.readouterr().err
+    assert "it contains secrets, but other users can read it: run chmod 600 on it" in capsys.readouterr().err
 
 
 def test_the_command_line_turns_it_on(path: Path) -> None:

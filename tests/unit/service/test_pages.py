@@ -415,5 +415,5 @@ def test_errors_of_the_library_are_not_quoted(shown: Served, monkeypatch: pytest
     monkeypatch.setattr(contents, "overview", broken)
     answer = get(client, "/page")
     assert answer.status_code == 500
-    assert "The page could not be made." in answer.text
+    assert "The page could not be created." in answer.text
     assert "zebra" not in answer.text

@@ -154,7 +154,7 @@ REFUSED = [
     (("--certificate", "c.pem"), "certificate and private_key belong together"),
     (
         ("--certificate", "none.pem", "--private-key", "none.pem"),
-        "none.pem cannot be read: there is no such file",
+        "none.pem cannot be read: the file does not exist",
     ),
     (("--port", "70000"), "port must be from 0 to 65,535, got 70000"),
 ]
@@ -178,7 +178,7 @@ def test_an_address_in_use_is_told(
     server = Process(path)
     port = server.address.rpartition(":")[2]
     assert main(["trial", "serve", str(path), "--port", port]) == 2
-    assert f"127.0.0.1:{port} cannot be used: another program has it" in capsys.readouterr().err
+    assert f"127.0.0.1:{port} cannot be used: another program uses it" in capsys.readouterr().err
     assert server.stop()[0] == 0
 
 

@@ -80,7 +80,7 @@ def test_signing_in_requires_the_secret_of_the_form(served: Served, form: str | 
     assert answer.status_code == 403  # Nor is there a cookie.
     get(served.client, "/page/sign-in")
     answer = served.client.post("/page/sign-in", data=sent, follow_redirects=False)
-    assert (answer.status_code, "came from another site" in answer.text) == (403, True)
+    assert (answer.status_code, "came from another website" in answer.text) == (403, True)
     assert "adaptinf" not in cookies_of(answer)
 
 
@@ -236,6 +236,6 @@ def test_a_token_of_one_site_cannot_see_the_whole_trial(served: Served) -> None:
     served.trial.add_site("Basel", key="s", by="a")
     token = served.trial.add_token("monitor", site="Basel")
     answer = ask_to_sign_in(served.client, token.text)
-    assert (answer.status_code, "limited to a site" in answer.text) == (403, True)
+    assert (answer.status_code, "limited to one site" in answer.text) == (403, True)
     assert "adaptinf" not in cookies_of(answer)
     assert get(served.client, "/page").status_code == 303

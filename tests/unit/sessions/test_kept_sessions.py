@@ -173,9 +173,9 @@ def test_requests_that_come_again_after_a_restart_have_their_answers() -> None:
     restore(again, *_all_of(session))
     assert again.assign("one", key="k") == again.assign("one", key="other") == first
     assert again.record(first.id, 1.0, key=7) == outcome
-    with pytest.raises(ValueError, match="key 'k' already identifies another request, one of assign"):
+    with pytest.raises(ValueError, match=r"key 'k' already identifies another request .assign"):
         again.assign("two", key="k")
-    with pytest.raises(ValueError, match="key 7 already identifies another request, one of record"):
+    with pytest.raises(ValueError, match=r"key 7 already identifies another request .record"):
         again.record(first.id, 0.0, key=7)
     with pytest.raises(ValueError, match="already has another outcome"):
         again.record(first.id, 0.0, key=8)

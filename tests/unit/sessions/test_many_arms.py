@@ -23,7 +23,7 @@ def test_a_trial_of_very_many_arms_is_made(tmp_path: Path) -> None:
 def test_what_no_memory_holds_is_said(tmp_path: Path) -> None:
     path = tmp_path / "trial.db"
     with pytest.raises(
-        ParameterError, match=r"10,000,000 rounds of 100,000 arms need more memory.*GiB"
+        ParameterError, match=r"10,000,000 rounds of 100,000 arms require more memory.*GiB"
     ) as told:
         Trial.create(path, Thompson(floor=1e-7), arms=100_000, horizon=10_000_000)
     assert told.value.__context__ is None

@@ -125,8 +125,8 @@ def test_arms_that_the_design_gives_nothing_share_equally_and_a_single_one_is_ce
 
 
 UNFIT: list[tuple[Design, dict[str, Any], str]] = [
-    (UCB(), {}, "no random draws of its own"),
-    (LinUCB(), {"dimension": 2}, "no random draws of its own"),
+    (UCB(), {}, "makes no random draws"),
+    (LinUCB(), {"dimension": 2}, "makes no random draws"),
     (SuccessiveElimination(), {}, "waits for outcomes"),
     (Mixture(SuccessiveElimination()), {}, "waits for outcomes"),
     (ConSE(), {"features": 2}, "waits for outcomes"),
@@ -134,7 +134,7 @@ UNFIT: list[tuple[Design, dict[str, Any], str]] = [
     (ABSE(), {"dimension": 2}, "waits for outcomes"),
     (SequentialHalving(), {}, "waits for outcomes"),
     (PrivateUCB(epsilon=1.0), {}, "waits for outcomes"),
-    (FunctionDesign(lambda state, context, rng: 0), {}, "without their probabilities"),
+    (FunctionDesign(lambda state, context, rng: 0), {}, "without probabilities that could be divided"),
 ]
 
 
@@ -152,13 +152,13 @@ def test_a_design_that_cannot_go_on_without_an_arm_says_why(
 
 def test_what_is_asked_wrongly_changes_nothing_and_a_key_has_one_answer() -> None:
     session = Thompson().session(ARMS, 50, rng=1)
-    with pytest.raises(ParameterError, match="no one has been assigned yet: begin without the arm"):
+    with pytest.raises(ParameterError, match="no one has been assigned yet: open a session without the arm"):
         session.remove_arm("a")
     decision = session.assign(key="one")
     for arm, key, problem in [
         ("d", None, "arm must be .*'d'"),
         (["a"], None, "arm must be"),
-        ("a", "one", "another request, one of assign"),
+        ("a", "one", "another request .assign"),
         ("a", "", "key must be text"),
     ]:
         with pytest.raises(ParameterError, match=problem):
@@ -168,9 +168,9 @@ def test_what_is_asked_wrongly_changes_nothing_and_a_key_has_one_answer() -> Non
         session.remove_arm("a", "another key")
     assert session.remove_arm("b", "l") == ("c",)
     assert session.remove_arm("a", "k") == ("b", "c")
-    with pytest.raises(ParameterError, match="another request, one of remove_arm"):
+    with pytest.raises(ParameterError, match=r"another request .remove_arm"):
         session.remove_arm("b", "k")
-    with pytest.raises(ParameterError, match="'c' is the last one: pause or finish"):
+    with pytest.raises(ParameterError, match="'c' is the only one left: pause or finish"):
         session.remove_arm("c")
     assert session.record(decision.id, 1.0).in_time  # an outcome of an arm that is gone still counts
 

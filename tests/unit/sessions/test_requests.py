@@ -92,7 +92,7 @@ def test_a_key_stands_for_one_request() -> None:
     first = session.assign(context=[0.1, 0.2], key="k")
     assert session.assign(context=np.array([0.1, 0.2]), key="k") == first
     assert refused(session.assign, context=[0.1, 0.3], key="k") == (
-        "key 'k' already identifies another request, one of assign: give each its own key"
+        "key 'k' already identifies another request (assign): give each request its own key"
     )
     assert "another request" in refused(session.record, 1, 1.0, key="k")
     assert session.pending == (1,)

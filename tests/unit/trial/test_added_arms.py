@@ -186,12 +186,12 @@ def test_requests_count_once_and_refusals_say_what_to_do(path: Path) -> None:
 
 
 REFUSED: list[tuple[Design, dict[str, Any], str]] = [
-    (PermutedBlocks(), {}, "PermutedBlocks plans with the arms with which it began"),
-    (DBCD(), {}, "DBCD plans with the arms"),
-    (Thompson(initial_pulls=2), {}, "Thompson plans with the arms"),
-    (Mixture(LinUCB()), {"dimension": 1}, "Mixture plans with the arms"),
+    (PermutedBlocks(), {}, "PermutedBlocks cannot add arms to those with which it began"),
+    (DBCD(), {}, "DBCD cannot add arms"),
+    (Thompson(initial_pulls=2), {}, "Thompson cannot add arms"),
+    (Mixture(LinUCB()), {"dimension": 1}, "Mixture cannot add arms"),
     (Uniform(), {"dimension": 1}, "participants have context vectors"),
-    (UCB(), {}, "UCB makes no random draws of its own"),
+    (UCB(), {}, "UCB makes no random draws"),
     (
         Mixture(PrivateUCB(epsilon=1.0)),
         {"outcome_window": 1},
@@ -202,7 +202,7 @@ REFUSED: list[tuple[Design, dict[str, Any], str]] = [
         {"outcome_window": 1},
         "PrivateSuccessiveElimination is private, and no guarantee covers the choice",
     ),
-    (FunctionDesign(lambda state, context, rng: [0.4, 0.6]), {}, "FunctionDesign plans with the arms"),
+    (FunctionDesign(lambda state, context, rng: [0.4, 0.6]), {}, "FunctionDesign cannot add arms"),
 ]
 
 
@@ -259,11 +259,11 @@ def test_a_new_arm_needs_kits(path: Path) -> None:
     with blinded(path, design=Uniform()) as trial:
         trial.assign(1, key="a", site="Basel")
         trial.add_arm("mist", key="m", **WHY)
-        assert "lacks a kit" in refused(trial.assign, 2, key="b", site="Basel")
+        assert "has no kit left" in refused(trial.assign, 2, key="b", site="Basel")
         codes = {f"{number}": "mist" for number in range(700_001, 700_041)}
         trial.add_kits("Basel", codes, key="new", by="the pharmacy")
         made = [trial.assign(n, key=f"k{n}", site="Basel") for n in range(3, 43)]
-        assert "lacks a kit" in refused(trial.assign, 99, key="z", site="Bern")
+        assert "has no kit left" in refused(trial.assign, 99, key="z", site="Bern")
         assert {arms_of(path)[str(one.kit)] for one in made} == {"drug", "sham", "mist"}
         trial.verify()
         stock = trial.stock(by_arm=True)

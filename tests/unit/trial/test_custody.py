@@ -60,7 +60,7 @@ def test_names_are_kept_until_they_are_due_and_then_destroyed(
     peopled(trial)
     trial.erase("Ms Example 3", key="letter 1", reason="asked", by="the office")
     assert (trial.retention().days, trial.retention().left, trial.retention().erased) == (None, 11, 1)
-    with pytest.raises(ParameterError, match="expire: no period was declared"):
+    with pytest.raises(ParameterError, match="expire: no retention period was declared"):
         trial.expire(by="the office")
     trial.set_retention(400, **WHY)
     trial.set_retention(30, **WHY)
@@ -71,7 +71,7 @@ def test_names_are_kept_until_they_are_due_and_then_destroyed(
     assert kept.finished is not None
     due = datetime.fromisoformat(kept.finished) + timedelta(days=30)
     assert (kept.days, kept.due, kept.left) == (30, due.isoformat(timespec="seconds"), 11)
-    with pytest.raises(ParameterError, match=f"the names are to be kept until {kept.due[:19]}"):
+    with pytest.raises(ParameterError, match=f"the names must be kept until {kept.due[:19]}"):
         trial.expire(by="the office")
     before, rows = trial.log(erased="keep"), trial.status().rows
 
@@ -216,7 +216,7 @@ def test_a_trail_that_was_changed_is_refused(path: Path, keys: Path, tmp_path: P
         peopled(trial)
         trial.export_trail(file, sign=keys / "own.pem")
     for name in (trail.ROWS, trail.EVENTS):
-        with pytest.raises(JournalError, match=f"{name} is not what was signed"):
+        with pytest.raises(JournalError, match=f"{name} differs from the file that was signed"):
             ai.Trial.verify_trail(changed(file, name, lambda text: text[:-2] + b"\n"), public_key=public)
     with pytest.raises(JournalError, match="was not signed with the key"):
         ai.Trial.verify_trail(
@@ -273,18 +273,18 @@ def test_keys_that_are_none_are_refused(path: Path, keys: Path, tmp_path: Path) 
     subprocess.run(["openssl", "genrsa", "-out", rsa, "2048"], check=True, capture_output=True)
     rsa.chmod(0o600)
     with begun(path) as trial:
-        with pytest.raises(FileError, match="other users can open this private key: chmod 600"):
+        with pytest.raises(FileError, match="other users can read this private key: run chmod 600"):
             trial.export_trail(file, sign=loose)
         for key in (tmp_path / "text.pem", rsa, keys / "own.public.pem"):
             key.chmod(0o600)
-            with pytest.raises(FileError, match="it contains no Ed25519 private key"):
+            with pytest.raises(FileError, match="it does not contain an unencrypted Ed25519 private key"):
                 trial.export_trail(file, sign=key)
         assert not file.exists()
         trial.export_trail(file, sign=keys / "own.pem")
         with pytest.raises(FileError, match="a file of that name already exists"):
             trial.export_trail(file, sign=keys / "own.pem")
     for key in (keys / "own.pem", rsa, tmp_path / "text.pem"):
-        with pytest.raises(FileError, match="it contains no Ed25519 public key"):
+        with pytest.raises(FileError, match="it does not contain an Ed25519 public key"):
             ai.Trial.verify_trail(file, public_key=key)
 
 

@@ -141,7 +141,7 @@ def test_whatever_the_database_says_is_told_by_its_code_alone(
                         check_silent(found, "DETAIL", "Failing row")
                 path.with_name("copy.db").unlink(missing_ok=True)
     assert caught > 100
-    with pytest.raises(FileError, match="SQLite says SQLITE_IOERR_WRITE"):
+    with pytest.raises(FileError, match="SQLite reported SQLITE_IOERR_WRITE"):
         raise_as(path, said[1])
 
 

@@ -144,7 +144,7 @@ def test_a_file_that_is_more_open_is_told_with_the_command_that_mends_it(
         for place in tmp_path.iterdir():
             place.chmod(0o644)
         with pytest.warns(
-            AdaptinfWarning, match=r"users other than the owner may open.*: chmod 600 "
+            AdaptinfWarning, match=r"users other than the owner can open.*: run chmod 600 "
         ) as caught:
             Trial.open(path).close()
         named = shlex.split(str(caught[0].message).partition("chmod 600 ")[2])
@@ -161,7 +161,7 @@ def test_a_file_that_is_more_open_is_told_with_the_command_that_mends_it(
     assert main(["trial", "status", str(path)]) == 0
     told = capsys.readouterr().err
     assert re.fullmatch(
-        r"adaptinf trial: users other than the owner may open.*chmod 600 '.*a trial.db'.*\n", told
+        r"adaptinf trial: users other than the owner can open.*chmod 600 '.*a trial.db'.*\n", told
     )
 
 

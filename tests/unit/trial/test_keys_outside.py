@@ -117,9 +117,9 @@ def test_the_environment_names_a_file_or_a_command(
     monkeypatch.setenv("ADAPTINF_KEY_COMMAND", f"echo ' {key.read_bytes().hex()}'")
     Trial.open(path).close()
     for command, told in (
-        ("false", "the command ended with code 1"),
+        ("false", "the command failed with exit code 1"),
         ("/no/such/program s3cret", "the command cannot be started: No such file or directory"),
-        ("echo 's3cret", "the command cannot be started: its quotes are open"),
+        ("echo 's3cret", "the command cannot be started: a quotation mark is not closed"),
     ):
         monkeypatch.setenv("ADAPTINF_KEY_COMMAND", command)
         with pytest.raises(FileError) as failed:
@@ -129,7 +129,7 @@ def test_the_environment_names_a_file_or_a_command(
         assert failed.value.__context__ is None
     monkeypatch.setattr(outside_key, "_PATIENCE", 0.1)
     monkeypatch.setenv("ADAPTINF_KEY_COMMAND", "sleep 5")
-    with pytest.raises(FileError, match=r"the command has not ended after 0\.1 s"):
+    with pytest.raises(FileError, match=r"the command did not finish within 0\.1 s"):
         Trial.open(path)
 
 
@@ -148,7 +148,7 @@ def test_a_key_is_made_once_for_its_owner_alone(tmp_path: Path, path: Path) -> N
     with pytest.raises(FileError, match="link cannot be written: File exists"):
         Trial.make_key(tmp_path / "link")
     first.chmod(0o640)
-    with pytest.raises(FileError, match=f"users other than the owner may open it: chmod 600 {first}"):
+    with pytest.raises(FileError, match=f"users other than the owner can read it: run chmod 600 {first}"):
         made(path, first)
     assert not path.exists()
 
@@ -160,14 +160,14 @@ def test_other_contents_are_no_keys(tmp_path: Path, path: Path, content: bytes) 
     place.chmod(0o600)
     with pytest.raises(FileError) as failed:
         made(path, place)
-    told = "it is not a key, which is 32 bytes, or 64 hexadecimal digits: adaptinf trial key makes one"
+    told = "it is not a key (32 bytes, or 64 hexadecimal digits): make one with adaptinf trial key"
     assert failed.value.reason == told
     assert failed.value.__context__ is None
     assert not path.exists()
 
 
 @both
-@pytest.mark.filterwarnings("ignore:rekey. PostgreSQL keeps:adaptinf.errors.AdaptinfWarning")
+@pytest.mark.filterwarnings("ignore:rekey. the earlier key still opens:adaptinf.errors.AdaptinfWarning")
 def test_another_key_opens_the_trial_and_the_old_one_no_longer(
     path: Place, key: Path, tmp_path: Path
 ) -> None:
@@ -238,7 +238,7 @@ def test_rows_keep_their_place_and_their_past(path: Path, key: Path, tmp_path: P
         rewritten(path, forged)
         with pytest.raises(JournalError) as found:
             Trial.open(path, key_file=key)
-        assert found.value.reason == f"row {row} was not sealed with the trial's key, at this place"
+        assert found.value.reason == f"row {row} was not sealed with the trial's key for this position"
         assert Trial.verify_chain(path)[0] == len(forged)
     rewritten(path, [*texts[:4], "AAAA", *texts[5:]])
     with pytest.raises(JournalError, match="row 5 has the wrong layout"):
@@ -257,7 +257,9 @@ def test_secrets_keep_their_place(path: Path, key: Path) -> None:
     with pytest.raises(JournalError) as found:
         trial._requests.sealing.secret(3)
     trial.close()
-    assert found.value.reason == "the secret of number 3 was not sealed with the trial's key, at this place"
+    assert (
+        found.value.reason == "the secret of number 3 was not sealed with the trial's key for this position"
+    )
     with pytest.raises(JournalError, match="the sealed fields of row 6 do not match their secret"):
         Trial.open(path, key_file=key)
 
@@ -414,7 +416,7 @@ def test_a_row_opens_by_its_definition(path: Path, key: Path) -> None:
 
 @both
 @pytest.mark.parametrize("when", ["before Journal.commit", "after Journal.commit"])
-@pytest.mark.filterwarnings("ignore:rekey. PostgreSQL keeps:adaptinf.errors.AdaptinfWarning")
+@pytest.mark.filterwarnings("ignore:rekey. the earlier key still opens:adaptinf.errors.AdaptinfWarning")
 def test_a_kill_leaves_the_old_key_or_the_new_one(path: Place, key: Path, tmp_path: Path, when: str) -> None:
     new = key_at(tmp_path / "new")
     made(path, key).close()

@@ -117,7 +117,10 @@ def test_nothing_is_drawn_unless_every_arm_has_a_kit(path: Path) -> None:
         rows, place = trial.status().rows, len(entries(path))
         for again in range(3):
             problem = refused(trial.assign, 50 + again, key=f"x{again}", site="Basel")
-            assert problem == "site 'Basel' lacks a kit of some arm: add kits before the next participant"
+            assert (
+                problem
+                == "site 'Basel' has no kit left for at least one arm: add kits before the next participant"
+            )
         assert (trial.status().rows, len(entries(path))) == (rows, place)
         next_one = trial.assign("n", key="n", site="Bern")
         (empty,) = [arm for arm, count in given.items() if count == 3]
@@ -157,7 +160,7 @@ def test_requests_of_operators_count_once(path: Path) -> None:
         assert refused(trial.retire_kit, "000000", key="loss 3", **WHY) == "there is no kit '000000'"
         assert "another request" in refused(trial.retire_kit, "000000", key="loss", **WHY)
         assert "another request" in refused(trial.add_site, "Genf", key="site 2", by="the office")
-        assert "one of add_site" in refused(trial.assign, 1, key="site 2", site="Bern")
+        assert "another request (add_site)" in refused(trial.assign, 1, key="site 2", site="Bern")
         made = trial.assign(1, key="a", site="Bern")
         assert (
             refused(trial.retire_kit, made.kit, key="l", **WHY)
@@ -181,8 +184,8 @@ WRONG: list[tuple[Any, str]] = [
     ({123456: "drug"}, "must be text of 4 to 40 letters, digits or hyphens, got 123456"),
     ({"123456": "other"}, "arm must be one of 'drug', 'sham', got 'other'"),
     ({"sham12": "drug"}, "codes of kits must not contain the label of an arm, 'sham'"),
-    ({}, "kits must be a dict of codes and their arms"),
-    ("123456", "kits must be a dict of codes and their arms"),
+    ({}, "kits must be a dict that maps codes to arms"),
+    ("123456", "kits must be a dict that maps codes to arms"),
 ]
 
 
@@ -219,16 +222,16 @@ def numbered(kits: int, first: str, second: str) -> dict[str, str]:
 
 def test_codes_that_tell_the_arm_are_found_and_shuffled_ones_are_not() -> None:
     assert telling_problems(numbered(20, "1", "2")) == [
-        "sign 1 of a code and 1 more tells the arm: shuffle the codes, as kit_codes does"
+        "character 1 of the code and 1 more reveals the arm: shuffle the codes, as kit_codes does"
     ]
     blocks = {f"{n:04d}": "xy"[n >= 55] for n in range(40, 70)}
     assert telling_problems(blocks) == [
-        "the order of the codes tells the arm: shuffle the codes, as kit_codes does"
+        "the order of the codes reveals the arm: shuffle the codes, as kit_codes does"
     ]
     parity = {f"{n:04d}": "xy"[n % 2] for n in range(40)}
     assert (
-        "the parity of the last sign" in telling_problems(parity)[0]
-        or "sign 4" in telling_problems(parity)[0]
+        "the parity of the last character" in telling_problems(parity)[0]
+        or "character 4" in telling_problems(parity)[0]
     )
     for seed in range(300):
         assert telling_problems(kit_codes({"x": 12, "y": 12}, 4, rng=seed)) == []
@@ -275,7 +278,7 @@ def test_the_kit_of_an_arm_is_drawn_and_not_the_first(path: Path) -> None:
 def test_groups_are_refused_whole_or_one_by_one(path: Path) -> None:
     with blinded(path, kits=1, design=Uniform()) as trial:
         rows, stock = trial.status().rows, trial.stock(by_arm=True)
-        with pytest.raises(ParameterError, match=r"request 1 \(key 'b'\): site 'Basel' lacks a kit"):
+        with pytest.raises(ParameterError, match=r"request 1 \(key 'b'\): site 'Basel' has no kit left"):
             trial.assign_many([1, 2, 3], keys=["a", "b", "c"], sites=["Basel", "Basel", "Bern"])
         assert trial.status().rows == rows
         assert trial.stock(by_arm=True).equals(stock)

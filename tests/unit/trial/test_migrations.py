@@ -128,7 +128,7 @@ def test_a_version_that_decides_differently(path: Any, newer: Changed, monkeypat
     newer()
     with another_law():
         with pytest.raises(
-            JournalError, match=r"row 2 is not what its design decides .*adaptinf 0.1.0 to 0.2.0"
+            JournalError, match=r"row 2 differs from what its design decides .*adaptinf 0.1.0 to 0.2.0"
         ):
             Trial.open(path)
         found = Trial.migrate(path, rehearse=True)
@@ -170,7 +170,7 @@ def test_a_version_that_decides_differently(path: Any, newer: Changed, monkeypat
     early = log.until(40, missing="drop").design
     assert early is not None
     assert "versions_from" not in early.parameters
-    with pytest.raises(JournalError, match="is not what its design decides"):
+    with pytest.raises(JournalError, match="differs from what its design decides"):
         Trial.open(path)  # rows after the switch are as strict as before
 
 
@@ -269,7 +269,9 @@ def test_only_decisions_may_stand(path: Path, newer: Changed, monkeypatch: Any) 
 
 def _doubled(self: Any, name: str, scale: float) -> int:
     if not self._waiting or self._waiting[0]["scale"] != 2.0 * scale:
-        raise JournalError("it", "a row of noise is missing or differs from what its request needs")
+        raise JournalError(
+            "it", "a row of noise is missing or differs from the noise that its request requires"
+        )
     return int(self._waiting.pop(0)["units"])
 
 

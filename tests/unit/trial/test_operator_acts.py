@@ -185,7 +185,7 @@ def test_requests_about_who_was_erased_have_one_clear_answer(path: Path) -> None
         send(trial, range(8), {})
         pending = trial.assign("person 8.", key="visit 8.")
         assert refused(trial.erase, "person 99.", key="e", **WHY) == "unit 'person 99.' was not assigned"
-        assert "already identifies another request, one of assign" in refused(
+        assert "already identifies another request (assign)" in refused(
             trial.erase, "person 1.", key="visit 2.", **WHY
         )
         assert "by must be a string" in refused(trial.erase, "person 1.", key="e", reason="r", by="")
@@ -207,7 +207,7 @@ def test_requests_about_who_was_erased_have_one_clear_answer(path: Path) -> None
         assert nothing in refused(trial.record, 2, 0.0, key="form 1.")
         assert nothing in refused(trial.record, pending.id, 1.0, key="late")
         assert nothing in refused(trial.amend, 2, 1.0, key="x", **WHY)
-        assert "another request, one of erase" in refused(trial.erase, "person 2.", key="e", **WHY)
+        assert "already identifies another erasure" in refused(trial.erase, "person 2.", key="e", **WHY)
         rows = trial.status().rows
         assert trial.erase("person 1.", key="e", **WHY) == 2
         assert trial.status().rows == rows
@@ -329,14 +329,14 @@ def test_a_purge_that_failed_is_made_up_for_when_the_request_is_sent_again(
         ("UPDATE secrets SET secret = x'{secret}' WHERE number = 3", "decision 3 was erased, but its secret"),
         (
             "UPDATE secrets SET secret = zeroblob(32) WHERE number = 5",
-            ("decision 5 has disappeared without a row"),
+            ("decision 5 is gone, although no row records an erasure"),
         ),
-        ("DELETE FROM secrets WHERE number = 5", "secret of decision 5 has disappeared"),
+        ("DELETE FROM secrets WHERE number = 5", "secret of decision 5 is gone"),
         ("DELETE FROM secrets WHERE number = 3", "secret of decision 3 is missing"),
-        ("UPDATE secrets SET number = 99 WHERE number = 5", "secret of decision 5 has disappeared"),
+        ("UPDATE secrets SET number = 99 WHERE number = 5", "secret of decision 5 is gone"),
         (
             "UPDATE secrets SET secret = zeroblob(32) WHERE number = 0",
-            ("decision 0 has disappeared without a row"),
+            ("decision 0 is gone, although no row records an erasure"),
         ),
         (
             "INSERT INTO secrets VALUES (77, zeroblob(32))",
@@ -344,7 +344,7 @@ def test_a_purge_that_failed_is_made_up_for_when_the_request_is_sent_again(
         ),
         ("UPDATE secrets SET secret = 'text' WHERE number = 5", "do not match their secret"),
         ("UPDATE secrets SET secret = x'{secret}' WHERE number = 5", "row 10 do not match their secret"),
-        ("DROP TABLE secrets", "SQLITE_ERROR, as it does where a table is missing"),
+        ("DROP TABLE secrets", "SQLITE_ERROR, for example because a table is missing"),
     ],
 )
 def test_secrets_that_others_changed_are_noticed(path: Path, statement: str, problem: str) -> None:
@@ -385,7 +385,7 @@ def test_a_file_of_the_first_format_is_refused(path: Path) -> None:
         journal = Journal(place, create=True)
         journal.start({**first, "format": number}, lambda: None)
         journal.close()
-        with pytest.raises(FileError, match=f"{told} of adaptinf wrote it .format {number}; this one has 3"):
+        with pytest.raises(FileError, match=f"{told} of adaptinf wrote it .in format {number}; this "):
             Trial.open(place)
 
 
@@ -397,7 +397,7 @@ def test_an_arm_is_removed_for_good(path: Path) -> None:
         before = send(trial, range(20), {})
         assert "'d'" in refused(trial.remove_arm, "d", key="s", **safety)
         assert "by must be a string" in refused(trial.remove_arm, "b", key="s", reason="r", by=None)
-        assert "one of assign" in refused(trial.remove_arm, "b", key="visit 3.", **safety)
+        assert "another request (assign)" in refused(trial.remove_arm, "b", key="visit 3.", **safety)
         trial.pause("for the night")
         assert trial.remove_arm("b", key="s", **safety) == ("a", "c")
         rows = trial.status().rows
@@ -428,10 +428,12 @@ def test_an_arm_is_removed_for_good(path: Path) -> None:
         assert trial.remove_arm("b", key="s", **safety) == ("a", "c")
     with create(path.with_name("ucb.db"), UCB()) as trial:
         send(trial, range(3), {})
-        assert "no random draws of its own" in refused(trial.remove_arm, "b", key="s", **safety)
+        assert "no random draws" in refused(trial.remove_arm, "b", key="s", **safety)
     with create(path.with_name("one.db"), Uniform()) as trial:
         send(trial, range(3), {})
         assert trial.remove_arm("b", key="s", **safety) == ("a",)
-        assert "'a' is the last one: pause or finish" in refused(trial.remove_arm, "a", key="t", **safety)
+        assert "'a' is the only one left: pause or finish" in refused(
+            trial.remove_arm, "a", key="t", **safety
+        )
         assert set(send(trial, range(3, 13), {})) == {"a"}
         assert trial.log().guarantee is None

@@ -195,7 +195,7 @@ def test_a_person_may_continue_after_a_rejection_and_every_table_says_so(path: P
     trial = stopped(path)
     why = "the board wants more safety data"
     told = (
-        "by is required: look 2 of 3, after 80 participants: reject, and someone has to answer for continuing"
+        "by is required: look 2 of 3, after 80 participants: reject, and someone must answer for continuing"
     )
     assert refused(trial.resume, why) == told
     trial.resume(why, by="the board")
@@ -332,7 +332,7 @@ def test_verify_recomputes_looks(path: Path, tmp_path: Path) -> None:
         rechained(file, changed)
     with Trial.open(path) as trial:
         assert trial.status().state == "paused"
-        with pytest.raises(JournalError, match="is not what its design decides given the rows before it"):
+        with pytest.raises(JournalError, match="differs from what its design decides"):
             trial.verify()
 
 
@@ -367,7 +367,7 @@ def test_a_trial_without_a_plan_is_as_before(path: Path) -> None:
         trial.assign(1, key=1)
         log = trial.log("drop")
     assert "plan" not in log.design.parameters
-    assert refused(ai.Plan.of, log) == "the log states no plan: it is not the log of a trial with one"
+    assert refused(ai.Plan.of, log) == "the log does not state a plan: its trial was created without one"
 
 
 def test_what_a_plan_states_cannot_be_stated_otherwise(path: Path) -> None:
@@ -402,8 +402,11 @@ def test_a_user_defined_design_is_not_needed_for_the_table(path: Path) -> None:
         log = trial.log()
     assert ai.Plan.of(log).analyse(log).decision == "reject"
     alone = ai.Plan.of(log)
-    told = "FunctionDesign is a user-defined design, which a file cannot store: use Plan.of(log, design=...)"
-    with pytest.raises(ParameterError, match=r"a file cannot store") as caught:
+    told = (
+        "FunctionDesign is a user-defined design, which cannot be stored in a file: use Plan.of(log, "
+        "design=...)"
+    )
+    with pytest.raises(ParameterError, match=r"cannot be stored in a file") as caught:
         alone.design.run(ai.environments.BernoulliArms([0.5, 0.5]), horizon=5, rng=0)
     assert told in str(caught.value)
     assert ai.Plan.of(log, design).design is design

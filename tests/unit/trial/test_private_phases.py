@@ -123,7 +123,9 @@ def test_a_context_that_a_sum_still_needs_is_not_erased(path: Path) -> None:
         trial.assign(WINDOW + 1, 0, key="one more")
         assert trial.erase(0, key="erase", **WHY) == 1
         assert trial.status().rows == rows + 2
-        with pytest.raises(ParameterError, match="waits for outcomes before it chooses, and plans with all"):
+        with pytest.raises(
+            ParameterError, match="waits for outcomes before it chooses, and its plan requires all"
+        ):
             trial.remove_arm(0, key="remove", **WHY)
         trial.finish("too few came")  # before the horizon: what is pending enters nothing
         assert trial.erase(WINDOW + 1, key="erase another", **WHY) == WINDOW + 2
@@ -146,7 +148,7 @@ def test_elimination_is_a_trial(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             decision = trial.assign(number, key=number)
             trial.record(decision.id, float(decision.arm == "b"), key=people + number)
         trial.erase(3, key="erase", **WHY)
-        with pytest.raises(ParameterError, match="plans with all of its arms"):
+        with pytest.raises(ParameterError, match="its plan requires all of its arms"):
             trial.remove_arm("a", key="remove", **WHY)
     rows = entries(path)
     drawn = {row["node"]: row for row in rows if row["kind"] == "node"}

@@ -72,9 +72,13 @@ def test_a_copy_is_read_and_changes_nothing(path: Path) -> None:
     assert copy.read_bytes() == before
     with Trial.open(path) as trial:
         assert (trial.status().copied, trial.status().rounds) == (False, 7)
-        with pytest.raises(ParameterError, match="is not a copy: it is where its journal says"):
+        with pytest.raises(
+            ParameterError, match="is not a copy: it is in the location recorded in its journal"
+        ):
             trial.restore(**WHY)
-        with pytest.raises(ParameterError, match="is where its journal says: there is nothing"):
+        with pytest.raises(
+            ParameterError, match="is in the location recorded in its journal: there is nothing"
+        ):
             trial.moved(**WHY)
 
 
@@ -323,7 +327,7 @@ def test_a_file_elsewhere_is_a_copy_and_a_renamed_one_is_not(path: Path, how: st
             lambda: trial.finish("the end"),
         ):
             with pytest.raises(
-                ParameterError, match=r"differs from the one that its journal names.*restore.*moved"
+                ParameterError, match=r"differs from the one recorded in its journal.*restore.*moved"
             ):
                 act()
         assert trial.status() == before
@@ -404,6 +408,6 @@ def test_the_command_line_restores(path: Path, capsys: pytest.CaptureFixture[str
     assert '"runs": 2' in capsys.readouterr().out
     other = str(shutil.copy(copy, path.with_name("elsewhere.db")))
     assert main(["trial", "assign", other, "--unit", "new", "--key", "n"]) == 2
-    assert "differs from the one that its journal names" in capsys.readouterr().err
+    assert "differs from the one recorded in its journal" in capsys.readouterr().err
     assert main(["trial", "moved", other, *why]) == 0
     assert '"copied": false' in capsys.readouterr().out

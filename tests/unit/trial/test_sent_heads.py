@@ -68,7 +68,7 @@ def test_no_request_waits_for_a_command(path: Path) -> None:
 @pytest.mark.parametrize(
     ("heads", "told"),
     [
-        (["false"], "heads were not sent: the command ended with code 1"),
+        (["false"], "heads were not sent: the command failed with exit code 1"),
         (["/no/such/program", "s3cret"], "heads were not sent: the command: No such file or directory"),
         ("/no/such/folder/heads", "heads were not sent: /no/such/folder/heads: No such file or directory"),
     ],
@@ -84,7 +84,7 @@ def test_a_failure_is_told_and_stops_nothing(path: Path, heads: Any, told: str) 
 
 def test_a_command_that_does_not_end_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sent_heads, "_PATIENCE", 0.1)
-    with pytest.warns(AdaptinfWarning, match=r"the command has not ended after 0\.1 s"):
+    with pytest.warns(AdaptinfWarning, match=r"the command did not finish within 0\.1 s"):
         Trial.create(path, DESIGN, ["a", "b"], 50, heads=["sleep", "5"]).close()
 
 

@@ -180,7 +180,7 @@ def test_a_chain_made_anew_over_another_decision_is_found_by_replay(tmp_path: Pa
         journal.append(sealing.sealed(number, row))
         journal.commit()
     journal.close()
-    with pytest.raises(JournalError, match="row 10 is not what its design decides"):
+    with pytest.raises(JournalError, match="row 10 differs from what its design decides"):
         ai.Trial.open(forged)
 
 

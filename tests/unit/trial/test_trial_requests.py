@@ -216,7 +216,7 @@ def test_what_is_declared_wrongly_is_listed_before_there_is_a_file(path: Path) -
     assert "design must be a design" in refused(Trial.create, path, "thompson", 2, horizon=5)
     said = refused(Trial.create, "mysql://me:secret@host/trials", Thompson(), 2, horizon=5)
     assert said == (
-        "a trial is kept in a SQLite file, given by its path, or a PostgreSQL database, "
+        "a trial must be stored in a SQLite file, given by its path, or a PostgreSQL database, "
         "postgresql://user@host/database; got 'mysql'://"
     )
     assert not path.exists()
@@ -262,7 +262,7 @@ def test_a_design_of_ones_own_is_given_again(path: Path) -> None:
     with Trial.create(path, own, 2, horizon=5) as trial:
         first = trial.assign(1, key=1)
     assert "user-defined design: pass it as design=" in refused(Trial.open, path)
-    assert "another FunctionDesign" in refused(Trial.open, path, Thompson())
+    assert "FunctionDesign, differs from Thompson" in refused(Trial.open, path, Thompson())
     with Trial.open(path, own) as trial:
         assert trial.assign(1, key=1) == first
         assert trial.log(missing="drop").arrays.propensities.tolist() == [[0.3, 0.7]]

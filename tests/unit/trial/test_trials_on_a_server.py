@@ -98,7 +98,7 @@ def test_schemas_hold_a_trial_each_and_do_not_wait_for_each_other(path: Database
         assert (first.verify().rows, second.verify().rows) == (9, 4)
     with pytest.raises(FileError, match="contains no trial"):
         Trial.open(path)
-    with pytest.raises(FileError, match="search_path names no schema that exists"):
+    with pytest.raises(FileError, match="none of the schemas in its search_path exists"):
         made(f"{path}?options=-csearch_path%3Dthree")
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_does_not_sync_is_refused(path: Database) -> None:
     path.server.start("fsync=off")
     try:
         for act in (lambda: Trial.open(path), lambda: made(path.with_name("other"))):
-            with pytest.raises(FileError, match="a power cut may lose answers: set fsync = on"):
+            with pytest.raises(FileError, match="a power failure may lose requests: set fsync = on"):
                 act()
     finally:
         path.server.stop()
@@ -397,7 +397,7 @@ def test_a_copy_of_the_database_is_read_only_until_it_takes_its_place(path: Data
     with Trial.create(path, PRIVATE, ["a", "b"], horizon=40, outcome_window=1) as trial:
         trial.assign_many([f"unit {n}" for n in range(5)], keys=[f"a{n}" for n in range(5)])
         head = trial.status().head
-        with pytest.raises(ParameterError, match="use pg_dump; what pg_restore makes of it"):
+        with pytest.raises(ParameterError, match="use pg_dump; a database restored from the dump"):
             trial.backup("copy.db")
     if how == "template":
         copy = path.copy("copy")
@@ -437,7 +437,7 @@ def test_a_new_timeline_makes_a_copy_of_a_running_trial_too(
             )
             path.server.cut(path.name)
             assert trial.status().copied is True
-            with pytest.raises(ParameterError, match="differs from the one that its journal names"):
+            with pytest.raises(ParameterError, match="differs from the one recorded in its journal"):
                 trial.assign("new", key="n")
         monkeypatch.undo()
         path.server.cut(path.name)
@@ -464,9 +464,9 @@ def test_tables_that_everybody_may_read_are_told(path: Database) -> None:
         ("UPDATE journal SET entry = replace(entry, '1.0', '0.0') WHERE number = 5", "row 5 does not follow"),
         ("UPDATE journal SET digest = '7' WHERE number = 2", "row 2 does not follow"),
         ("UPDATE secrets SET secret = 'x' WHERE number = 3", "the sealed fields of row 6 do not match"),
-        ("ALTER TABLE journal DROP COLUMN entry", "PostgreSQL says SQLSTATE 42703"),
+        ("ALTER TABLE journal DROP COLUMN entry", "PostgreSQL reported SQLSTATE 42703"),
         ("DROP TABLE journal", "contains no trial"),
-        ("DROP TABLE secrets", "PostgreSQL says SQLSTATE 42P01"),
+        ("DROP TABLE secrets", "PostgreSQL reported SQLSTATE 42P01"),
     ],
 )
 def test_rows_that_others_changed_are_named(path: Database, statement: str, problem: str) -> None:
@@ -518,11 +518,17 @@ def test_a_password_is_shown_nowhere(
     port = str(path.server.port)
     wrong: list[tuple[Callable[[], object], str]] = [
         (lambda: made(right), "already contains a trial"),
-        (lambda: Trial.open(clerk(path, "s3cret")), "its server refuses the user or the password"),
-        (lambda: Trial.open(f"{clerk(path, 's3cret')}?password=s3cret"), "refuses the user or the password"),
-        (lambda: Trial.open(right.replace(path.name, "nowhere")), "there is no such database"),
+        (lambda: Trial.open(clerk(path, "s3cret")), "its server rejected the user name or the password"),
+        (
+            lambda: Trial.open(f"{clerk(path, 's3cret')}?password=s3cret"),
+            "rejected the user name or the password",
+        ),
+        (lambda: Trial.open(right.replace(path.name, "nowhere")), "the database does not exist"),
         (lambda: Trial.open(right.replace(port, "1")), "its server does not answer"),
-        (lambda: Trial.open(right.replace("127.0.0.1", "no.such.host.invalid")), "no server has that name"),
+        (
+            lambda: Trial.open(right.replace("127.0.0.1", "no.such.host.invalid")),
+            "there is no server with that name",
+        ),
         (lambda: Trial.open(right.replace(port, "s3cret")), "the address cannot be read"),
         (lambda: Trial.open(f"postgresql://{CLERK}:s3cret@s3cret@host/db"), "the address cannot be read"),
         (lambda: Trial.open(f"postgresql://{CLERK}:s3cret@a/s3cret@host/db"), "the address cannot be read"),

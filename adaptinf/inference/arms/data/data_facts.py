@@ -78,7 +78,7 @@ class AvailabilityFacts:
 
     @property
     def _unjoined(self) -> BoolArray:
-        """Those of the same rounds before an arm joined; the later ones are not selected by rewards."""
+        """Rounds from the same set before an arm joined; the later rounds are not selected by rewards."""
         undealt, design = self._undealt, self.profile.log.design
         joined = {} if design is None else dict(design.parameters.get(ADDED, ()))
         if not joined or len(self._possible) != self.profile.log.n_rounds:

@@ -72,7 +72,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
             "errors in the estimated observation share are harmless only with means that are updated "
             "together with it"
             if profile.incomplete
-            else "it would be fitted to rewards before they were known",
+            else "it would use rewards before they were known",
         )
     if not running and not regression:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)

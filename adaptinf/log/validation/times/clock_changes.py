@@ -15,7 +15,7 @@ from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.log.validation.times.time_periods import UTC
 
 _LEAST = np.timedelta64(30, "m")
-"""Smaller decreases are disorder; clocks go back by an hour or half an hour."""
+"""Smaller decreases count as disorder, because clocks go back by an hour or half an hour."""
 _MOST = 100
 """Maximum number of places at which clocks go back: two concatenated trials have no more."""
 _USUAL = (
