@@ -80,7 +80,7 @@ class StoredPlan:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Its arguments except the design, as plain values."""
+        """The arguments of the plan except the design, as plain values."""
         if hasattr(self.given["delay"], "rvs"):
             problem = "a distribution of delays cannot be stored in a file: use plan.changed(delay=0)"
             raise ParameterError("Plan", [problem])

@@ -203,7 +203,7 @@ def test_an_arm_is_revealed_by_keyboard_and_shown_once(tab: Tab, site: Site, axe
             tab.picture(Path(SHOTS, f"answer-{width}-{'dark' if dark else 'light'}.png"))
         tab.ask("Page.reload")  # The form is sent again, which reveals nothing.
         tab.wait(f"{TITLE} === 'Problem'")
-        assert "The form was too old" in tab.run("document.body.textContent")
+        assert "The form has expired" in tab.run("document.body.textContent")
         assert arm not in tab.run("document.body.textContent")
         tab.events.clear()
 

@@ -146,5 +146,5 @@ def test_what_is_refused() -> None:
         with pytest.raises(ParameterError, match=told):
             plan_of(design, **options).operating_characteristics(ARMS, 4)
     vectors = ai.environments.LinearArms(np.eye(2))
-    with pytest.raises(ParameterError, match="has context vectors: delay and dropout must be 0"):
+    with pytest.raises(ParameterError, match="has context vectors, so delay and dropout must be 0"):
         plan_of(delay=2).operating_characteristics(vectors, 4)
