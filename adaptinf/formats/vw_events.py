@@ -52,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An event as a ranking of one choice, or the problem with it; `absent` if it lacks the slot."""
+    """An event as the ranking for a single choice, or why it is not one; `absent` without the slot."""
 
     event: dict[str, Any]
     code: str = ""
@@ -73,7 +73,7 @@ def form_problems(form: Form) -> list[str]:
 
 
 def rewritten(event: dict[str, Any], form: Form) -> Rewritten:
-    """The event as a ranking of one choice; unchanged if it already is one, or is checked elsewhere."""
+    """The event as the ranking for a single choice; unchanged if it is one, or is checked elsewhere."""
     if not isinstance(event.get("c"), dict):
         return Rewritten(event)
     actions, slots = event["c"].get("_multi"), event["c"].get("_slots")

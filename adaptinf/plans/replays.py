@@ -81,8 +81,8 @@ def follow_by_rank(process: ScoreProcess, replays: FloatArray, rule: Rule) -> Co
     """The course of a trial among its replays; replays (replays, looks).
 
     Up to each look, the share of all paths that have stopped is at most the level spent by then. The paths
-    that stop at a look are those with the largest statistics among the remaining ones; tied paths only stop
-    together within that share.
+    that stop at a look are those with the largest statistics among the remaining ones; tied paths stop
+    together, and only if the share allows all of them.
     """
     own = statistics(process)
     if rule.sides == 2:

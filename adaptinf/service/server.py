@@ -138,7 +138,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
         self._waits()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of the headers, if these were not all."""
+        """Wait for the rest of the headers, unless all have arrived."""
         super().data_received(data)
         if self._served():
             self._stop()

@@ -1,4 +1,4 @@
-"""A design that makes one decision per call: compiled kernels with simulated or exact noise, or functions.
+"""Designs that make one decision per call, by compiled kernels (with simulated or exact noise) or functions.
 
 With exact noise, each node is drawn once, first, and the state changes afterwards. Rewards and noise are
 integers in units of 2^-20. Below 2^53 units, floats represent these exactly and add them without rounding, so

@@ -318,9 +318,9 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         "methods fall "
         "short are on [the page of the inference suite](inference.md), and regressions (LinUCB, LinPriv) are "
         "on [theirs](regression.md). Rows labelled `not valid` are the naive baseline, and are not checked.",
-        f"In {checks} checks, coverage must not be below .95 for methods that claim 95%, and type I errors "
-        f"must not be above .05, by more than {slack:.4f} (this gives one false alarm in 10,000 runs of "
-        "the whole page). " + (" ".join(failed) if failed else "No check fails."),
+        f"In {checks} checks, coverage must not be below .95 for methods that claim 95%, and type I "
+        f"error rates must not be above .05, by more than {slack:.4f} (this gives one false alarm in 10,000 "
+        "runs of the whole page). " + (" ".join(failed) if failed else "No check fails."),
         "## Plans",
         "There are two arms with means .3 and .3 or .4, and for private designs .5 and .5 or .6. The "
         "binomial test compares arm 1's mean with .5. DPConSE has two groups with effects 0 or .1; "

@@ -50,9 +50,9 @@ uniform weights.
 Without signal, the greedy arm is random in every batch however long the trial is, so propensities never
 converge. The bias of contextual and min-variance weights is then the same share of the standard deviation for
 every length of the trial, whereas with signal it vanishes. It is smaller for a difference of two policies.
-Under drift, intervals with separate weights for each policy have low coverage: they do not weight all rounds
-of the period equally, and differ between policies. A common effect on all arms cancels if both policies share
-one weight.
+Under drift, intervals with separate weights for each policy undercover: the weights are not equal over the
+rounds of the period, and they differ between policies. A common effect on all arms cancels if both policies
+share one weight.
 """
 
 

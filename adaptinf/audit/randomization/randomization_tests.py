@@ -136,7 +136,7 @@ def randomization_test(
         All possible contexts, in the design's order; by default 0 to the largest number, or the sorted labels
         of the log.
     n_jobs : int
-        Worker processes, -1 for all cores; the results do not depend on it.
+        Number of worker processes, -1 for all cores; it does not affect the results.
 
     Returns
     -------

@@ -239,7 +239,7 @@ def simulate_bias(
     rng : int, SeedSequence, Generator or None
         Source of randomness; run r depends only on (rng, r).
     n_jobs : int
-        Worker processes, -1 for all cores; the results do not depend on it.
+        Number of worker processes, -1 for all cores; it does not affect the results.
     control : label, optional
         Arm with which the others are compared; by default the log's first.
     means : array_like of shape (arms,) or (contexts, arms), optional

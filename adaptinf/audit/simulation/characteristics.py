@@ -351,7 +351,7 @@ def operating_characteristics(
     alpha : float
         Level of the tests, between 0 and 0.5; one minus the confidence level of the intervals.
     n_jobs : int
-        Worker processes; the results do not depend on it.
+        Number of worker processes; it does not affect the results.
 
     Returns
     -------
@@ -370,14 +370,14 @@ def operating_characteristics(
     Two arms go the wrong way if the inferior one receives over 0.1 n more of the n rounds than the superior
     one, N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). A trial with more
     arms goes the wrong way if some inferior arm receives over 0.1 n rounds more than the best one (if there
-    are several best arms, than the one of these with the most rounds). It is undefined if all arms are equal.
+    are several best arms, then the one of these with the most rounds). It is undefined if all arms are equal.
 
     With finitely many contexts, allocation refers to an arm's rounds over all contexts, whereas the wrong way
     is defined by context: n and the arms' rounds are those in the context, and the best arm is the best one
-    there. Under designs that choose by context vectors it is undefined: the best arm changes from round to
-    round, and regret measures how far allocation is from it. Selection by sample means is also by context;
-    for designs that choose by vectors, no arm is selected. A correct selection is the selection of a best
-    arm, and is undefined if all arms are equal.
+    there. It is undefined for designs that choose arms from context vectors, because the best arm changes
+    from round to round; regret measures the distance from the best allocation. Selection by sample means is
+    also by context; for designs that choose by vectors, no arm is selected. A correct selection is the
+    selection of a best arm, and is undefined if all arms are equal.
 
     Monte Carlo standard errors: for a mean or probability, the standard deviation over the trials divided by
     the square root of their number; for a standard deviation, by the delta method; for a quantile, half the

@@ -167,7 +167,7 @@ def sample_size(
     rng : int, SeedSequence, Generator or None
         Source of randomness; trial r depends on (rng, r) alone.
     n_jobs : int
-        Worker processes; the results do not depend on it.
+        Number of worker processes; it does not affect the results.
 
     Returns
     -------

@@ -107,7 +107,7 @@ def coverage(
     alpha : float
         One minus the nominal confidence level, between 0 and 0.5.
     n_jobs : int
-        Worker processes; the results do not depend on it.
+        Number of worker processes; it does not affect the results.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def coverage_from_tallies(
     alpha : float
         One minus the nominal level that `fit` uses, between 0 and 0.5.
     n_jobs : int
-        Worker processes; the results do not depend on it.
+        Number of worker processes; it does not affect the results.
 
     Returns
     -------

@@ -298,7 +298,7 @@ def power(
     alpha : float
         Level of the tests, between 0 and 0.5; one minus the confidence level of the intervals.
     n_jobs : int
-        Worker processes; the results do not depend on it.
+        Number of worker processes; it does not affect the results.
 
     Returns
     -------

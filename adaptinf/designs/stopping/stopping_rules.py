@@ -111,7 +111,7 @@ class StoppingRule(Recorded, ABC):
             Number of samples after which a run is abandoned. It is required because a run never ends if the
             mean is 0.
         n_jobs : int
-            Worker processes, -1 for all cores; the results do not depend on it.
+            Number of worker processes, -1 for all cores; it does not affect the results.
         by_rounds : bool, optional
             Whether to draw every sample, reproducing the numbers of `run`. By default this is done only if
             there is no exact shortcut: with exponential steps and a two-valued distribution, sums between

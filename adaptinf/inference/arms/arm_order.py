@@ -21,7 +21,7 @@ DRIFT = "drift"
 
 
 def _scores(estimator: str, *weights: str, when: tuple[str, ...] = ()) -> list[str]:
-    """Names of variants of inverse weighting, in the order in which their weights are named."""
+    """Names of the variants of inverse weighting, in the order of their weights."""
     circumstances = f": {', '.join(when)}" if when else ""
     return [f"{estimator} {kind}{circumstances}" for kind in weights]
 

@@ -102,7 +102,7 @@ def calibrate(
     rng : int, SeedSequence, Generator or None
         Source of randomness.
     n_jobs : int
-        Worker processes; results do not depend on it.
+        Number of worker processes; it does not affect the results.
 
     Returns
     -------

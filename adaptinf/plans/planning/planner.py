@@ -148,7 +148,7 @@ class Planning(PlannedTrial):
         rng : int, SeedSequence, Generator or None
             Source of randomness; every horizon uses the same streams.
         n_jobs : int
-            Worker processes; results do not depend on it.
+            Number of worker processes; it does not affect the results.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Planning(PlannedTrial):
         rng : int, SeedSequence, Generator or None
             Source of randomness.
         n_jobs : int
-            Worker processes; results do not depend on it.
+            Number of worker processes; it does not affect the results.
 
         Returns
         -------

@@ -60,7 +60,7 @@ class Store(ABC):
 
     @abstractmethod
     def refuse_open(self) -> None:
-        """Refuse a place for a new trial to which others have access."""
+        """Refuse to create a trial in a location that others can access."""
 
     @abstractmethod
     def readers(self, driver: Any) -> str:
