@@ -204,12 +204,12 @@ class TestReplays:
         recomputed[1, 2], recomputed[2, 3] = 1.0, np.nan
         assert difference(Replayed("the arm", seen, recomputed)) == (
             "the arm does not follow from the releases and earlier actions in 2 of 3 runs: in round 3 "
-            "of run 2 it is 0, not 1, so a decision depended on data that were not released"
+            "of run 2 it is 0 instead of 1, so a decision depended on data that were not released"
         )
 
     def test_one_bit_is_a_difference(self) -> None:
         seen = np.array([[1.0]])
-        assert "it is 1, not 1.0000000000000002" in difference(
+        assert "it is 1 instead of 1.0000000000000002" in difference(
             Replayed("T_min", seen, np.nextafter(seen, 2.0))
         )
 
