@@ -269,7 +269,7 @@ class TestResult:
         assert len(text.splitlines()) < 30
         for words in (
             f"{result.epsilon:.4f}  99.9% confidence",
-            "delta allowed for     0.01",
+            "delta allowed for    0.01",
             "not refuted",
             "Gaussian(epsilon=1.0",
             "first data set",

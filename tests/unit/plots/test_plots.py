@@ -873,7 +873,7 @@ def test_arms_with_numbers_for_labels_are_called_arms() -> None:
 
 
 def test_logs_and_results_draw_themselves() -> None:
-    log = ai.designs.Thompson(floor=0.1).run(ai.environments.BernoulliArms([0.3, 0.6]), horizon=300, rng=1)
+    log = ai.designs.Thompson(floor=0.1).run(ai.environments.BernoulliArms([0.3, 0.6]), horizon=300, rng=2)
     sequence = ai.ConfidenceSequence(log).fit(method="empirical-bernstein")
     best = ai.Winner(log).fit()
     pairs = [

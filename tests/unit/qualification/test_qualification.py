@@ -170,7 +170,7 @@ def test_a_missing_extra_is_no_failure_and_a_wrong_version_is(installed: Path) -
     ]
     assert rows["adaptinf[plots]"][:2] == [FAIL, f"numpy {np.__version__}"]
     assert rows["adaptinf[serve]"][0] == UNTESTED
-    assert "do not name this extra" in rows["adaptinf[serve]"][2]
+    assert "do not list this extra" in rows["adaptinf[serve]"][2]
 
 
 def test_every_extra_for_users_has_its_line() -> None:

@@ -11,7 +11,7 @@ from served import Served
 
 from adaptinf.service import gate
 from adaptinf.service.roles import BY_NAME, CALLS, OPEN, ROLES, Call, table
-from adaptinf.trial import access
+from adaptinf.trial import served_rows
 
 BODIES: dict[str, Any] = {
     "assign": {"unit": "p9"},
@@ -107,7 +107,7 @@ def test_expired_tokens_are_refused(served: Served, monkeypatch: pytest.MonkeyPa
         def now(cls, tz: Any = None) -> datetime:
             return datetime.now(UTC) + timedelta(days=days)
 
-    monkeypatch.setattr(access, "datetime", Later)
+    monkeypatch.setattr(served_rows, "datetime", Later)
     for days, status in ((364, 200), (366, 401)):  # noqa: B007
         assert served.get("/v1/status").status_code == status
 

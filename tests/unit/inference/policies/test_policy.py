@@ -392,7 +392,8 @@ class TestNumericalCare:
         result = PolicyValue(log, "rare").fit(weights="uniform")
         assert result.ess.iloc[0] == pytest.approx(size)
         assert result.cautions == ()
-        assert says(result.notes, rare_outcomes.COUNTED, terms=f"rare ({size * rate:.1f})", enough=10)
+        assert arrays.reward[action == 1].sum() == 3
+        assert says(result.notes, rare_outcomes.COUNTED, terms="rare (3.0)", enough=10)
         with pytest.warns(AdaptinfWarning) as caught:
             result = PolicyValue(log, "rare").fit(weights="uniform", outcome=np.full((rounds, 2), 0.9))
         told = {"size": size, "rate": rate, "worth": size * rate}
