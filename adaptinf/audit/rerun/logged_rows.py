@@ -142,6 +142,15 @@ def logged_rows(
     return rows
 
 
+def _same_tables(one: Any, other: Any) -> bool:
+    """Whether two programs have the same tables; some tables contain others."""
+    if isinstance(one, tuple):
+        return all(map(_same_tables, one, other))
+    if one is None:
+        return other is None
+    return bool(np.array_equal(one, other, equal_nan=True))
+
+
 def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[str]:
     """Why a design cannot be re-run for a log that stopped early: its choices depend on the plan."""
     planned = None if log.design is None else log.design.parameters.get(PLANNED)
@@ -150,7 +159,7 @@ def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[st
     again, before = (
         design.program(env, rounds, recording=False).tables for rounds in (log.n_rounds, planned)
     )
-    if all(np.array_equal(one, other, equal_nan=True) for one, other in zip(again, before, strict=True)):
+    if _same_tables(again, before):
         return []
     return [
         f"the log contains {log.n_rounds:,} of {planned:,} planned rounds, and the choices of "

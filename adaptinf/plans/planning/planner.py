@@ -59,8 +59,8 @@ class Planning(PlannedTrial):
         >>> plan.amended(1, [100, 200, 300]).bounds.round(3)
            rounds  fraction  spent  bound
         1     100     0.500  0.003  2.963
-        2     200     0.667  0.012  2.532
-        3     300     1.000  0.050  1.992
+        2     200     0.667  0.012  2.572
+        3     300     1.000  0.050  1.999
         """
         listed, before = list(looks), list(self.given["looks"])
         problems = COUNT("taken", taken)

@@ -161,7 +161,7 @@ def test_an_address_in_use_and_a_wrong_number(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["trial", "serve", str(database), "--workers", "2", "--port", port]) == 2
-    assert f"127.0.0.1:{port} cannot be used: another program has it" in capsys.readouterr().err
+    assert f"127.0.0.1:{port} cannot be used: another program uses it" in capsys.readouterr().err
     assert main(["trial", "serve", str(database), "--workers", "33"]) == 2
     assert "workers must be from 1 to 32, got 33" in capsys.readouterr().err
     path = tmp_path / "trial.db"

@@ -27,7 +27,7 @@ def test_the_log_says_for_how_many_rounds_it_was_planned(tmp_path: Path) -> None
     assert whole.design == Thompson().record()
 
 
-@pytest.mark.parametrize("design", [Thompson(), UCB(), Uniform()])
+@pytest.mark.parametrize("design", [Thompson(), Thompson(prior="normal"), UCB(), Uniform()])
 def test_a_design_that_does_not_plan_is_run_again_on_a_log_that_stopped_early(design: Design) -> None:
     log = fed(design.session(3, PLANNED, rng=1), COINS[:ROUNDS]).log()
     whole = fed(design.session(3, ROUNDS, rng=1), COINS[:ROUNDS]).log()
