@@ -349,7 +349,7 @@ class TestRefusals:
             ({"promised": 1.0}, "promised must be a PrivacyGuarantee"),
             ({"rng": "seed"}, "rng must be"),
             ({"neighbours": 3}, "neighbours must be a pair of arrays"),
-            ({"neighbours": ([0.0], [3.0])}, "neighbours must differ, and by at most the sensitivity, 2 in L1; they differ by 3"),
+            ({"neighbours": ([0.0], [3.0])}, "by at most the sensitivity, 2 in L1; they differ by 3"),
             ({"neighbours": ([0.0], [0.0])}, "neighbours must differ"),
             ({"neighbours": ([0.0], [0.0, 1.0])}, "two sequences of the same length"),
             ({"neighbours": ([0.0], [math.inf])}, "neighbours must be finite"),
