@@ -154,7 +154,7 @@ def protocol_to_report(names: Names, printed: str) -> None:
     assert log.stopping == "planned"
     assert log.n_rounds == min(result.rounds + 60, 600)
     assert result.sentence() in printed
-    assert f"{log.n_rounds - result.rounds} later rounds not used" in printed or result.rounds == 600
+    assert f"later rounds not used: {log.n_rounds - result.rounds}" in printed or result.rounds == 600
 
 
 CHECKS: dict[str, Callable[[Names, str], None]] = {
