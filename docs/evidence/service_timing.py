@@ -75,16 +75,18 @@ class Connection:
 def measured(folder: Path, requests: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Whether each request got the second arm, and its seconds: two services, asked in turn."""
     found: dict[str, list[tuple[str, float]]] = {}
-    services, processes = {}, []
+    waiting, processes = {}, []
     for name, delay in (("as it is", 0.0), ("planted", DELAY)):
         path = str(folder / f"{name.replace(' ', '_')}.db")
         with ai.Trial.create(path, ai.designs.Uniform(), ARMS, requests + WARM) as trial:
             token = trial.add_token("assigner").text
         ours, theirs = mp.Pipe()
-        process = mp.get_context("spawn").Process(target=serve, args=(path, delay, theirs))
+        process = mp.get_context("spawn").Process(target=serve, args=(path, delay, theirs), daemon=True)
         process.start()
         processes.append(process)
-        services[name], found[name] = Connection(ours.recv(), token), []
+        waiting[name], found[name] = (ours.recv(), token), []
+    # A service ends connections that send nothing, so none begins before all services have started.
+    services = {name: Connection(*place) for name, place in waiting.items()}
     for number in range(requests + WARM):
         for name, service in services.items():
             found[name].append(service.assigned(number))
