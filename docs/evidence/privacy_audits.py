@@ -305,7 +305,8 @@ neighbouring data sets, confidence 99.9%; {minutes:.0f} minutes of processor tim
 A bound is a lower confidence limit on the epsilon of the outputs: see [the
 method](../theory/privacy_audits.md). "0.9855 of 1 (0.99)" means a bound of .9855 for a guarantee of 1. A
 bound above the guarantee would refute it; a bound below cannot prove it, but how close it comes to the
-guarantee shows how small a violation would have been detected. Mechanisms and counters have [a separate page](privacy_mechanisms.md).
+guarantee shows how small a violation would have been detected. Mechanisms and counters
+have [a separate page](privacy_mechanisms.md).
 
 {verdict}
 
