@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -73,8 +74,6 @@ class PlannedLooks(Acts):
     """The time, set by any caller that requests a change."""
     _read: tuple[Any, StatedPlan] | None = None
     """The plan, and the arguments of which it was made."""
-    _moments: list[list[float]]
-    """With looks by date: when each participant was assigned and each outcome recorded, in seconds."""
 
     @property
     def by_date(self) -> bool:
@@ -95,11 +94,10 @@ class PlannedLooks(Acts):
         if entry["kind"] == "record" or one[1] == math.inf:
             one[1] = at
 
-    @property
+    @cached_property
     def moments(self) -> list[list[float]]:
-        """Times of assignment and of recording, by decision."""
-        self.__dict__.setdefault("_moments", [])
-        return self._moments
+        """With looks by date: when each participant was assigned and each outcome recorded, in seconds."""
+        return []
 
     @property
     def _begun(self) -> float | None:
@@ -134,16 +132,20 @@ class PlannedLooks(Acts):
     @property
     def stated_plan(self) -> dict[str, Any] | None:
         """Arguments of the plan, as last changed."""
-        changed = [act[PLAN] for act in self.acts if act["kind"] == AMENDED_PLAN]
-        found: dict[str, Any] | None = changed[-1] if changed else self.declared.get(PLAN)
+        found: dict[str, Any] | None = self._planning.get(PLAN)
         return found
 
     @property
     def planned_at(self) -> list[Any]:
         """When the looks of the plan are, as last changed: participants, or days."""
-        changed = [act[LOOKS] for act in self.acts if act["kind"] == AMENDED_PLAN]
-        found: list[Any] = changed[-1] if changed else self.declared.get(LOOKS, [])
+        found: list[Any] = self._planning.get(LOOKS, [])
         return found
+
+    @property
+    def _planning(self) -> Entry:
+        """The entry that states the plan: that of the last change, or the first one of the trial."""
+        changed = [act for act in self.acts if act["kind"] == AMENDED_PLAN]
+        return changed[-1] if changed else self.declared
 
     def amend_plan(self, looks: Any, reason: Any, by: Any, blinded: Any, changes: dict[str, Any]) -> Entry:
         """Change the looks that have not been taken; the row."""
@@ -265,7 +267,8 @@ class PlannedLooks(Acts):
         if self.by_date:
             # Once all outcomes of the horizon are known, nothing more can be, and the next look is the last.
             full = self._complete() >= self.declared["horizon"]
-            reached = sum(time <= _seconds(self.now) for time in self.look_times)
+            now = _seconds(self.now)
+            reached = sum(time <= now for time in self.look_times)
             reached = max(reached, self._last_stage + 1) if full else reached
         else:
             reached = sum(rounds <= self.session.rounds for rounds in self.planned_at)

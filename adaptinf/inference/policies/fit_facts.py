@@ -13,7 +13,7 @@ from adaptinf.claims import policies as claims
 from adaptinf.claims.facts import KindOfWeights
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.policy_question import UNOBSERVED, PolicyQuestion
-from adaptinf.inference.policies.policy_scores import SHARED, PolicyFit, PolicyOptions, rare_rate
+from adaptinf.inference.policies.policy_scores import SHARED, PolicyFit, PolicyOptions
 from adaptinf.inference.policies.policy_weights import NEAREST
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.scores.moving_effects import SEEN, moving_effects
@@ -349,7 +349,7 @@ class FitFacts(WeightFacts):
     @property
     def few_events(self) -> dict[str, float]:
         """The smallest effective size with few uncommon outcomes, where the interval does not count them."""
-        sizes, rate = self.fit.ess[~self._counted & (self.fit.ess > 0.0)], rare_rate(self.question)
+        sizes, rate = self.fit.ess[~self._counted & (self.fit.ess > 0.0)], self.profile.rare_rate
         if rate == 0.0 or not np.any(effective_events(sizes, rate) < FEW_EVENTS):
             return {}
         size = sizes.min()

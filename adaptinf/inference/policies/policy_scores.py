@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.distributions.event_sums import event_sums
-from adaptinf.inference.distributions.sample_shape import part_shapes, uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import part_shapes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.policy_question import UNOBSERVED, Policy, PolicyQuestion
 from adaptinf.inference.policies.policy_weights import contrast_weights, score_variance
@@ -157,19 +157,12 @@ def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -
         # Hall's transformation assumes independent rounds, so errors by unit use Student's t.
         told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
         return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
-    rate = rare_rate(question)
+    rate = profile.rare_rate
     worth = np.where(fit.ess > 0.0, effective_events(fit.ess, rate), np.inf)
     events = None
     if rate > 0.0 and (np.any(worth < FEW_EVENTS) or np.any(without_interval(shapes.uncommon))):
         events = FewEvents(event_sums(fit.share, profile.log.arrays.reward), worth)
     return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df, events)
-
-
-def rare_rate(question: PolicyQuestion) -> float:
-    """Share of the rewards other than the most common one; 0 if none is common."""
-    reward = question.profile.rewards
-    uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
-    return uncommon / len(reward) if np.isfinite(uncommon) else 0.0
 
 
 def policy_freedom(share: FloatArray) -> FloatArray:

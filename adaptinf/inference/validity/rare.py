@@ -9,7 +9,7 @@ import numpy as np
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions.event_sums import EventSumReference, EventSums
-from adaptinf.inference.distributions.references import JoinedReference, Reference, StudentReference
+from adaptinf.inference.distributions.references import Reference, StudentReference, joined
 from adaptinf.inference.distributions.sample_shape import PartShapes
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
@@ -133,7 +133,7 @@ def _joined(
         EventSumReference(sums.estimate[j], sums.sums.of(j)) if counted[j].item() else _only(law, j)
         for j in one
     ]
-    return JoinedReference(tuple(parts), law.estimate, size, np.where(counted, np.inf, law.df))
+    return joined(parts, law.estimate, size)
 
 
 def _only(law: StudentReference | SkewedSumReference, rows: slice) -> Reference:

@@ -80,6 +80,13 @@ class RewardFacts:
         return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
 
     @cached_property
+    def rare_rate(self) -> float:
+        """Share of the rewards other than the most common one; 0 if none is common."""
+        reward = self.rewards
+        uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
+        return uncommon / len(reward) if np.isfinite(uncommon) else 0.0
+
+    @cached_property
     def rewarded_actions(self) -> IntArray:
         """The arm of each reward in `rewards`."""
         observed = self.log.arrays.observed

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from adaptinf.parameters import POSITIVE, Is, Number, OrNone, problems_of
 from adaptinf.plans.planning.dates import complete
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    pass
 
 # A larger share without an outcome would make trials many times longer than their plan.
 _MOST_LOST = 0.9

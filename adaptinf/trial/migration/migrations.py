@@ -86,9 +86,14 @@ class Migration:
         decisions = f"{self.decisions:,} decision{'s' * (self.decisions != 1)}"
         lines = [f"{what}: {self.rows:,} rows with {decisions}, recomputed by adaptinf {self.after}; {many}"]
         lines.append(f"  changed  {', '.join(self.changes) or 'nothing'}")
-        lines += [f"  {one}" for one in self.differences]
-        lines += [f"  ... and {self.differing - _SHOWN:,} more"] if self.differing > _SHOWN else []
+        lines += [f"  {one}" for one in self._listed]
         return "\n".join([*lines, *([f"  {self.obstacle}"] if self.obstacle else [])])
+
+    @property
+    def _listed(self) -> list[str]:
+        """The first differences in words, and how many more there are."""
+        rest = self.differing - len(self.differences)
+        return [*map(str, self.differences), *([f"... and {rest:,} more"] if rest else [])]
 
 
 class Migrating:
@@ -233,12 +238,8 @@ def _problems(made: Migration, decide_from_now: bool) -> list[str]:
         if decide_from_now:
             return ["decide_from_now must be omitted: the installed version decides as before"]
         return [] if made.changes else [f"adaptinf {made.after} decides in this trial already"]
-    first = [str(one) for one in made.differences]
-    rest = made.differing - len(first)
-    told = [
-        f"{', '.join(made.changes) or 'nothing changed'}: of {made.rows:,} rows, {made.differing:,} differ"
-    ]
-    told += [*first, *([f"... and {rest:,} more"] if rest else [])]
+    changed = ", ".join(made.changes) or "nothing changed"
+    told = [f"{changed}: of {made.rows:,} rows, {made.differing:,} differ", *made._listed]
     if made.obstacle:
         return [*told, made.obstacle]
     instead = (
