@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import os
 import signal
@@ -32,6 +33,8 @@ HEADERS = 10.0
 """Seconds for a connection to send the headers of a request, from its start or from their first byte."""
 _LINES, _LAST = 10_000, 1.0
 STANDARD_ERROR = 2
+_FULL = 2
+"""The generation of the garbage collector that contains all objects."""
 
 
 class Place(NamedTuple):
@@ -182,6 +185,7 @@ class Server(uvicorn.Server):
         except SystemExit:
             pass
         else:
+            gc.collect()  # Before requests arrive, not between them.
             self._say(self._place.said(self.servers[0].sockets[0].getsockname()[1]))
             return
         raise unusable(self._place)
@@ -189,7 +193,7 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop at a signal; unlike uvicorn's own, it is not raised again at the end."""
-        with ended_by_signals(self._stop):
+        with ended_by_signals(self._stop), survivors_set_aside():
             yield
 
     def _stop(self) -> None:
@@ -206,6 +210,24 @@ def ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def survivors_set_aside() -> Iterator[None]:
+    """Let the garbage collector skip what has survived a full collection."""
+    # Loaded modules and the trial's rows live until the end. To visit them again takes about half a second,
+    # during which nothing is answered, and with several workers the lock of the trial may be held.
+
+    def set_aside(phase: str, found: dict[str, int]) -> None:
+        if phase == "stop" and found["generation"] == _FULL:
+            gc.freeze()
+
+    gc.callbacks.append(set_aside)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(set_aside)
+        gc.unfreeze()
 
 
 class Log:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import gc
 import ipaddress
 import json
 import os
@@ -27,7 +28,7 @@ from served import trial_at
 import adaptinf as ai
 from adaptinf.cli import main, serve_commands
 from adaptinf.service import server
-from adaptinf.service.server import HEADERS, Log, loopback
+from adaptinf.service.server import HEADERS, Log, Server, loopback
 
 ROLES = ("assigner", "recorder", "monitor")
 
@@ -356,3 +357,17 @@ def test_a_trial_with_a_key_is_served_with_it(path: Path, tmp_path: Path) -> Non
     assert main(["trial", "serve", str(path), "--port", "0"]) == 2
     with ai.Trial.open(path, key_file=key) as trial:
         assert trial.status().rounds == 1
+
+
+def test_the_garbage_collector_skips_what_lives_until_the_end():
+    with Server.capture_signals(argparse.Namespace(_stop=None)):
+        gc.collect()
+        assert gc.get_count()[2] == 0
+        assert gc.get_freeze_count() > 10_000
+        assert len(gc.get_objects()) < 1_000
+        cycle: list[object] = []
+        cycle.append(cycle)
+        del cycle
+        assert gc.collect() >= 1
+    assert gc.get_freeze_count() == 0
+    assert len(gc.get_objects()) > 10_000
