@@ -259,16 +259,15 @@ effect. Nothing is simulated.
 Outcomes are drawn under pairs from the grid, and their intervals for the difference must contain every effect
 in the grid at which the outcome is accepted.
 
-{table(["outcomes", "drawn", "accepted effects", "outside the interval"], checked)} Processor seconds for one
-interval after the distribution has been computed:
+{table(["outcomes", "drawn", "accepted effects", "outside the interval"], checked)}
+Processor seconds for one interval after the distribution has been computed:
 
 {table(["seconds", "median", "nine tenths", "longest"], [[a, *b] for a, b in zip(rows, times, strict=True)])}
 ## Length
 
 The table shows mean lengths of 95% intervals for the difference over {LOGS} simulated logs per row, and the
 shares that contain the truth (Monte Carlo error .04), with the default of AIPW, and ALEE for
-`stationary=True`; limits are cut at -1
-and 1. "of n": the others had none, because events or propensities were missing, while the exact ones are for
+`stationary=True`. Limits are cut at -1 and 1. "of n": the others had none, because events or propensities were missing, while the exact ones are for
 all logs; -: none has.
 
 {table(["rates of arm 0, arm 1", "exact", "covers", *(x for n in FITS for x in (n, "covers "))], measured)}"""

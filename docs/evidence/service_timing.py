@@ -123,8 +123,8 @@ def page(requests: int) -> str:
         rows.append(
             f"| {name} | {len(second):,} | {medians[0]:.3f} | {medians[1]:.3f} | {values[name]:.4f} |"
         )
-    told = "is not told" if values["as it is"] > LEVEL else "**is told**"
-    seen = "is found" if values["planted"] <= LEVEL else "**is not found**"
+    told = "do not reveal" if values["as it is"] > LEVEL else "**reveal**"
+    seen = "is detected" if values["planted"] <= LEVEL else "**is not detected**"
     return f"""# Whether the time of an answer tells the arm
 
 Command: `{COMMAND}`.
@@ -139,7 +139,7 @@ arms. The difference between the arms in the mean rank of the response time is c
 | --- | ---: | ---: | ---: | ---: |
 {chr(10).join(rows)}
 
-At level {LEVEL:g}, the arm {told} by the time of an answer, and the planted delay {seen}. The machine has
+At level {LEVEL:g}, response times {told} the arm, and the planted delay {seen}. The machine has
 {os.cpu_count()} cores, and its load was {os.getloadavg()[0]:.1f}.
 """
 
