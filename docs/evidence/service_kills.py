@@ -35,7 +35,8 @@ QUICK = {"kills": 3, "restarts": 2, "clients": 8}
 DESIGN = ai.designs.Thompson(floor=0.1)
 LIVES = 0.05, 0.6
 """Seconds from the first answer after a start to the next kill: uniform between these."""
-PATIENCE = 120.0
+PATIENCE = 300.0
+"""Seconds for an answer, or for a start on a machine with other work."""
 
 
 def serve(address: str, port: int, listening: Any) -> None:
@@ -75,7 +76,8 @@ class Client:
         """The answer to a request, which is sent again with its key after any failure."""
         while True:
             try:
-                status, answer = await asyncio.wait_for(self.once(role, path, key, body), PATIENCE)
+                async with asyncio.timeout(PATIENCE):
+                    status, answer = await self.once(role, path, key, body)
             except (OSError, EOFError, asyncio.IncompleteReadError):
                 self.fates["no answer"] += 1
                 await asyncio.sleep(0.1)
