@@ -267,8 +267,8 @@ Processor seconds for one interval after the distribution has been computed:
 
 The table shows mean lengths of 95% intervals for the difference over {LOGS} simulated logs per row, and the
 shares that contain the truth (Monte Carlo error .04), with the default of AIPW, and ALEE for
-`stationary=True`. Limits are cut at -1 and 1. "of n": the others had none, because events or propensities were missing, while the exact ones are for
-all logs; -: none has.
+`stationary=True`. Limits are cut at -1 and 1. "of n": the others had none, because events or propensities
+were missing, while the exact ones are for all logs; -: none has.
 
 {table(["rates of arm 0, arm 1", "exact", "covers", *(x for n in FITS for x in (n, "covers "))], measured)}"""
 
