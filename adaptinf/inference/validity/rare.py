@@ -24,6 +24,10 @@ SKEWED = 0.01
 """Squared skewness of an estimate from which its interval is corrected for skewness."""
 STRONGLY_SKEWED = 0.5
 """Squared skewness above which a corrected interval carries a caution."""
+MISSED = 0.0125
+"""Predicted error of a 2.5% tail above which a corrected interval carries a caution."""
+_TAIL = 0.08458
+"""Error of a 2.5% tail of a studentised mean for a skewness of 1: (2 z^2 + 1) phi(z) / 6 (Hall 1992)."""
 TOO_SKEWED = 0.05
 """Squared skewness above which an uncorrected interval carries a caution."""
 _POOR = 2.0
@@ -81,13 +85,15 @@ def law_of_parts(
     std_error: FloatArray,
     covariance: FloatArray,
     df: FloatArray,
+    doubt: float,
     events: FewEvents | None = None,
 ) -> PartsLaw:
     """Student's t or, for skewed rewards, MOVER over the parts; none if outcomes in a part are too rare.
 
     Shapes: estimate, std_error, df (k,), covariance (k, k).
 
-    An estimate with few `events` has the distribution of their sum.
+    `doubt` is the relative error of the rewards' skewness. An estimate with few `events` has the distribution
+    of their sum.
     """
     counted = (
         np.zeros(len(terms), dtype=bool) if events is None else events.counted(std_error, parts.uncommon)
@@ -96,7 +102,8 @@ def law_of_parts(
     hidden = np.where(without_interval(uncommon), np.nan, 0.0)
     std_error, covariance = std_error + hidden, covariance + hidden[:, None] + hidden[None, :]
     expected = np.where(counted, 0.0, parts.expected)
-    notes, cautions = tuple(rare_notes(terms, uncommon)), rare_cautions(terms, uncommon, expected)
+    tails = tail_errors(np.where(counted, 0.0, parts.combined), doubt)
+    notes, cautions = tuple(rare_notes(terms, uncommon)), rare_cautions(terms, uncommon, expected, tails)
     law: StudentReference | SkewedSumReference = StudentReference(estimate, std_error, df)
     if np.any(expected > SKEWED):
         notes = (rare_outcomes.CORRECTED(), *notes)
@@ -156,17 +163,31 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
     return [rare_outcomes.NO_INTERVAL(terms=few, fewest=FEWEST)]
 
 
+def tail_errors(combined: FloatArray, doubt: float) -> FloatArray:
+    """Errors of the tails of 95% intervals that remain after the correction; combined (k,); returns (k,).
+
+    `combined` is from `combined_skewness`, and `doubt` the relative error of the rewards' skewness, so that
+    their product is the error of an estimate's skewness.
+    """
+    return _TAIL * doubt * np.sqrt(combined)
+
+
 def rare_cautions(
-    terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray, *, corrected: bool = True
+    terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray, tails: FloatArray | None = None
 ) -> tuple[str, ...]:
-    """Why terms' intervals may be too short; uncommon, skewness (k,), that of the estimates, squared."""
+    """Why terms' intervals may be too short.
+
+    Shapes: uncommon, skewness (k,), the latter that of the estimates, squared; tails (k,), by `tail_errors`,
+    None if intervals are not corrected for skewness.
+    """
     cautions = []
     few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))
     if few:
         cautions.append(rare_outcomes.FEW_OUTCOMES(terms=few, enough=CAUTIOUS))
-    most = STRONGLY_SKEWED if corrected else TOO_SKEWED
-    strong = [term for term, one in zip(terms, skewness > most, strict=True) if one]
+    found = skewness > TOO_SKEWED if tails is None else (skewness > STRONGLY_SKEWED) | (tails > MISSED)
+    strong = [term for term, one in zip(terms, found, strict=True) if one]
     if strong:
+        corrected = tails is not None
         claim = rare_outcomes.SKEWED_THOUGH_CORRECTED if corrected else rare_outcomes.SKEWED_UNCORRECTED
         cautions.append(claim(terms=several(strong, _SHOWN)))
     return tuple(cautions)

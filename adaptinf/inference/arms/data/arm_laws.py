@@ -12,15 +12,19 @@ from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.references import BinomialReference, Reference, recoded
+from adaptinf.inference.distributions.sample_shape import combined_skewness
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
+from adaptinf.inference.validity.rare import rare_cautions, rare_notes, tail_errors, without_interval
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import ArmFit, Question
+
+_LITTLE = 0.1
+"""Share of the squared skewness of a difference below which an arm is not named as its cause."""
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
@@ -63,7 +67,8 @@ def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
     """Cautions about intervals that may be too short for the shape of an arm's rewards."""
     uncommon = _uncommon(question, fit)
     skewness = expected_skewness(question, fit)
-    found = list(rare_cautions(fit.labels, uncommon, skewness, corrected=kind == "hall"))
+    tails = _tails(question, fit, skewness) if kind == "hall" else None
+    found = list(rare_cautions(fit.labels, uncommon, skewness, tails))
     share = uncommon / np.maximum(fit.pulls, 1.0)
     with np.errstate(invalid="ignore"):
         events = np.where(np.isfinite(share), effective_events(fit.ess, share), np.inf)
@@ -93,6 +98,17 @@ def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
     small by chance, so is their variance.
     """
     return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
+
+
+def _tails(question: Question, fit: ArmFit, skewness: FloatArray) -> FloatArray:
+    """Errors of the tails of corrected intervals; for a contrast, of the arms that cause them; (k,)."""
+    doubt = compared(question).skewness_doubt
+    if not question.contrast:
+        return tail_errors(skewness, doubt)
+    variance = fit.std_error**2
+    both = combined_skewness(skewness[None], variance[None])
+    own = skewness * variance**3 / max(float(variance.sum()) ** 3, 1e-300)
+    return np.where(own > _LITTLE * both, tail_errors(both, doubt), 0.0)
 
 
 def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
