@@ -38,6 +38,7 @@ from adaptinf.inference.arms.fit import arm_labels, student_test
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.rounds import times_of
+from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.inference.scores.joint_levels import (
     JOINT,
     joint_means,
@@ -271,10 +272,28 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     if fit.products is not None:
         return {"products": fit.products}
     if fit.choice.weights == JOINT and question.profile.sums is None:
-        scores, influence = joint_rows(joint_rounds(question, fit.outcome))
+        scores, influence, _ = joint_rows(joint_rounds(question, fit.outcome))
         return {"scores": scores, "influence": influence}
     options = partial(_options, question, fit.choice, fit.outcome)
     return arms_of_rows.rows(question, fit, partial(_columns, question.profile), options)
+
+
+def _shares(question: Question, fit: ArmFit) -> FloatArray | None:
+    """What a unit of a round's reward adds to the estimates, (T, k); None for sums, units or lost rewards."""
+    if not _by_rounds(question) or (fit.outcome is not None and fit.outcome.seen is not None):
+        return None
+    if fit.choice.weights == JOINT:
+        return joint_rows(joint_rounds(question, fit.outcome))[2]
+    columns = _columns(question.profile)
+    scored = arm_scores(*columns, question.codes, **_options(question, fit.choice, fit.outcome))
+    total = scored.weights.sum(axis=0)
+    return scored.chosen * scored.weights / np.where(total > 0.0, total, np.nan) / columns[2][:, None]
+
+
+def _by_rounds(question: Question, verdict: Verdict | None = None) -> bool:
+    """Whether rewards are known round by round, so that rare ones can be counted."""
+    profile = question.profile
+    return profile.sums is None and not profile.repeated_units and not profile.incomplete
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
@@ -292,6 +311,8 @@ IPW = ArmMethod(
     facts=_facts,
     resolve_test=student_test,
     rows=_rows,
+    shares=_shares,
+    of_counts=_by_rounds,
     options=("weights", "decay"),
     bound="propensities",
     takes_sums=True,
@@ -307,6 +328,8 @@ AIPW = ArmMethod(
     facts=_facts,
     resolve_test=student_test,
     rows=_rows,
+    shares=_shares,
+    of_counts=_by_rounds,
     options=("weights", "decay", "outcome", "ridge"),
     implied_by=("weights", "decay", "outcome", "ridge"),
     bound="propensities",

@@ -11,13 +11,15 @@ from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions.event_sums import EventSumReference, EventSums
 from adaptinf.inference.distributions.references import Reference, StudentReference, joined
 from adaptinf.inference.distributions.sample_shape import PartShapes
-from adaptinf.inference.distributions.skewed import SkewedSumReference
+from adaptinf.inference.distributions.skewed import SkewedReference, SkewedSumReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray
 
 FEWEST = 5
 """Number of outcomes other than the most common below which an arm has no interval."""
+RARE = 0.1
+"""Share of outcomes other than the most common up to which few of them are counted for means of arms."""
 CAUTIOUS = 20
 """Number of such outcomes below which an interval carries a caution."""
 SKEWED = 0.01
@@ -32,7 +34,8 @@ TOO_SKEWED = 0.05
 """Squared skewness above which an uncorrected interval carries a caution."""
 _POOR = 2.0
 """Factor by which the squared standard error of a sum of events may exceed their variance."""
-_SHOWN = 8
+SHOWN = 8
+"""Number of terms that a sentence lists."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,14 +71,19 @@ class FewEvents:
     worth: FloatArray
 
     def counted(self, std_error: FloatArray, uncommon: FloatArray) -> BoolArray:
-        """Estimates that are sums of events, and have few of them; std_error, uncommon (k,).
-
-        An outcome model that misses the common reward adds more to the variance than the events do, and than
-        one more event would.
-        """
-        variance = (self.sums.variance + self.sums.largest**2).sum(axis=1)
+        """Estimates that are sums of events, and have few of them; std_error, uncommon (k,)."""
         few = (self.worth < FEW_EVENTS) | without_interval(uncommon)
-        return np.asarray(few & (std_error**2 <= _POOR * variance))
+        return few & are_sums(self.sums, std_error)
+
+
+def are_sums(sums: EventSums, std_error: FloatArray) -> BoolArray:
+    """Whether estimates vary little except for their events; std_error (k,).
+
+    An outcome model that misses the common reward adds more to the variance than the events do, and than one
+    more event would.
+    """
+    variance = (sums.variance + sums.largest**2).sum(axis=1)
+    return np.asarray(std_error**2 <= _POOR * variance)
 
 
 def law_of_parts(
@@ -111,10 +119,11 @@ def law_of_parts(
     if events is None or not counted.any():
         return PartsLaw(law, std_error, covariance, notes, cautions)
     least = np.minimum(events.worth, parts.uncommon)
-    worth = several([f"{terms[j]} ({least[j]:.1f})" for j in np.flatnonzero(counted).tolist()], _SHOWN)
-    sums = EventSumReference(estimate, events.sums.enlarged(std_error))
+    worth = several([f"{terms[j]} ({least[j]:.1f})" for j in np.flatnonzero(counted).tolist()], SHOWN)
+    sums = events.sums.enlarged(std_error)
     notes = (*notes, rare_outcomes.COUNTED(terms=worth, enough=FEW_EVENTS))
-    return PartsLaw(_joined(law, sums, counted, std_error), std_error, covariance, notes, cautions, counted)
+    both = with_events(law, estimate, sums, counted, std_error)
+    return PartsLaw(both, std_error, covariance, notes, cautions, counted)
 
 
 def _skewed(
@@ -129,25 +138,28 @@ def _skewed(
     return SkewedSumReference(estimate, error, parts.skewness, df)
 
 
-def _joined(
-    law: StudentReference | SkewedSumReference, sums: EventSumReference, counted: BoolArray, size: FloatArray
+def with_events(
+    law: Reference, estimate: FloatArray, sums: EventSums, counted: BoolArray, size: FloatArray
 ) -> Reference:
-    """The second distribution where estimates are counted, and the first elsewhere; size (k,), the errors."""
+    """The distribution of sums of events where estimates are counted, and the given one elsewhere.
+
+    Shapes: estimate, counted, size (k,), the last the standard errors.
+    """
     if counted.all():
-        return sums
+        return EventSumReference(estimate, sums)
     one = [slice(j, j + 1) for j in range(len(counted))]
     parts: list[Reference] = [
-        EventSumReference(sums.estimate[j], sums.sums.of(j)) if counted[j].item() else _only(law, j)
-        for j in one
+        EventSumReference(estimate[j], sums.of(j)) if counted[j].item() else _only(law, j) for j in one
     ]
-    return joined(parts, law.estimate, size)
+    return joined(parts, estimate, size)
 
 
-def _only(law: StudentReference | SkewedSumReference, rows: slice) -> Reference:
+def _only(law: Reference, rows: slice) -> Reference:
     """The distribution of one estimate."""
     if isinstance(law, StudentReference):
         return StudentReference(law.estimate[rows], law.std_error[rows], law.df[rows])
-    return SkewedSumReference(law.estimate[rows], law.std_error[rows], law.skewness[rows], law.df[rows])
+    assert isinstance(law, (SkewedReference, SkewedSumReference))
+    return type(law)(law.estimate[rows], law.std_error[rows], law.skewness[rows], law.df[rows])
 
 
 def without_interval(uncommon: FloatArray) -> BoolArray:
@@ -189,11 +201,11 @@ def rare_cautions(
     if strong:
         corrected = tails is not None
         claim = rare_outcomes.SKEWED_THOUGH_CORRECTED if corrected else rare_outcomes.SKEWED_UNCORRECTED
-        cautions.append(claim(terms=several(strong, _SHOWN)))
+        cautions.append(claim(terms=several(strong, SHOWN)))
     return tuple(cautions)
 
 
 def _named(terms: Sequence[str], numbers: FloatArray, flags: BoolArray) -> str:
     """Terms with their numbers, such as "a (3), b (7)"; numbers, flags (k,)."""
     flagged = zip(terms, numbers, flags, strict=True)
-    return several([f"{term} ({number:g})" for term, number, flag in flagged if flag], _SHOWN)
+    return several([f"{term} ({number:g})" for term, number, flag in flagged if flag], SHOWN)
