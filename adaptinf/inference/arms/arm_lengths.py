@@ -96,7 +96,7 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
             return math.nan
         weight = two_point_weights(arrays.propensities[:, codes], decay)[rows, position[rows]]
     error, freedom = weighted_errors(position[rows], own, weight, len(codes), mean, std)
-    if not _foreseeable(question, freedom):
+    if not foreseeable(question, freedom):
         return math.nan
     if not question.contrast:
         return typical(student_length(error, freedom))
@@ -104,7 +104,7 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
     return float(student_length(np.array(both), freedom.min()))
 
 
-def _foreseeable(question: Question, freedom: FloatArray) -> bool:
+def foreseeable(question: Question, freedom: FloatArray) -> bool:
     """Whether t intervals can be foreseen, from the arms' degrees of freedom, (k,).
 
     With few effective rewards, an outcome model is imprecise and intervals are corrected or based on counts.
@@ -128,7 +128,7 @@ def _joint_length(question: Question, std: float) -> float:
         propensities = every[::step, codes]
         fixed = propensities if own is None else own[::step]
         squares, freedom = expected_spread(chosen, fixed, propensities, len(every) / len(chosen))
-        if not _foreseeable(question, freedom):
+        if not foreseeable(question, freedom):
             return math.nan
     with np.errstate(invalid="ignore"):
         return typical(student_length(std * np.sqrt(squares), freedom))

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
+_COUNTABLE = 5_000_000
+"""Rounds times arms up to which rare rewards are counted, because every reward's weight is then in memory."""
 _RARELY_DRAWN = 1e-3
 """Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
 
@@ -291,9 +293,11 @@ def _shares(question: Question, fit: ArmFit) -> FloatArray | None:
 
 
 def _by_rounds(question: Question, verdict: Verdict | None = None) -> bool:
-    """Whether rewards are known round by round, so that rare ones can be counted."""
+    """Whether rewards are known round by round, in a log that is not too long to count rare ones."""
     profile = question.profile
-    return profile.sums is None and not profile.repeated_units and not profile.incomplete
+    if profile.sums is not None or profile.repeated_units or profile.incomplete:
+        return False
+    return profile.log.n_rounds * len(question.codes) <= _COUNTABLE
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:

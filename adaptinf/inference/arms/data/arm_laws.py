@@ -71,13 +71,14 @@ def with_counts(
     least = np.minimum(rate, pooled or 0.5)
     worth = np.where(np.isfinite(own), effective_events(fit.ess, least), np.inf)
     few = (fit.pulls > 1.0) & (((worth < FEW_EVENTS) & (least <= RARE)) | without_interval(own))
-    share = shares(question, fit) if few.any() and fit.kept is None else None
+    bounded = question.profile.varied or question.profile.two_values is not None
+    share = shares(question, fit) if few.any() and bounded and fit.kept is None else None
     if share is None:
         return fit
     size = fit.std_error
     if question.contrast:
         share, size = share[:, :1] - share[:, 1:], np.array([fit.difference(0, 1)[1]])
-    sums = event_sums(share, question.profile.log.arrays.reward)
+    sums = event_sums(share, question.profile.log.arrays.reward, question.profile.two_values)
     serves = are_sums(sums, np.nan_to_num(size))
     few = few & (serves if len(serves) == len(few) else serves.all())
     counted = CountedArms(sums.enlarged(size), few, np.minimum(worth, own))

@@ -9,7 +9,7 @@ from scipy import stats
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.claims.laws import GAMMA
-from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast, weighted
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.inference.winners import Winner
@@ -53,6 +53,7 @@ def test_a_mean_has_the_limits_of_fay_and_feuer() -> None:
     result = ArmMeans(log_of(arrays)).fit("aipw", "sqrt")
     share = weights_of(arrays, "sqrt")[:, 0]
     events = share[(arrays.reward == 1.0) & (arrays.action == 0)]
+    assert arrays.propensity is not None
     scored = arm_scores(
         arrays.action, arrays.reward, arrays.propensity, arrays.propensities, np.arange(2), weights="sqrt"
     )
@@ -106,6 +107,7 @@ def test_arms_without_an_event_have_an_upper_limit() -> None:
     arrays = arrays_of((0, 8))
     result = ArmMeans(log_of(arrays)).fit("aipw", "uniform")
     low, high = result.conf_int().to_numpy()[0]
+    assert arrays.propensities is not None
     most = 1.0 / (ROUNDS - 1) / np.min(arrays.propensities[1:, 0], where=arrays.action[1:] == 0, initial=1.0)
     assert high - result.estimate[0] == pytest.approx(-np.log(0.025) * most, rel=1e-9)
     assert low == pytest.approx(result.estimate[0], abs=1e-12)
@@ -114,11 +116,31 @@ def test_arms_without_an_event_have_an_upper_limit() -> None:
     assert np.isfinite(winner.conf_int().to_numpy()).all()
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, 7.0])
+def test_a_log_without_an_event_has_limits_if_the_other_value_is_known(value: float) -> None:
+    arrays = arrays_of((0, 0), origin=value)
+    low, high = ArmMeans(log_of(arrays)).fit("aipw", "uniform").conf_int().to_numpy()[0]
+    assert arrays.propensities is not None
+    most = 1.0 / (ROUNDS - 1) / np.min(arrays.propensities[1:, 0], where=arrays.action[1:] == 0, initial=1.0)
+    reach = -np.log(0.025) * most
+    expected = {0.0: (0.0, reach), 1.0: (1.0 - reach, 1.0), 7.0: (np.nan, np.nan)}[value]
+    np.testing.assert_allclose([low, high], expected, rtol=1e-9, atol=1e-12)
+
+
 def test_frequent_outcomes_are_not_counted() -> None:
     """Nine successes of twenty are few, but no rare events; the caution remains."""
     arrays = arrays_of((200, 200))
     result = ArmMeans(log_of(arrays)).fit()
     assert GAMMA() not in result.reference.name
+
+
+def test_very_long_logs_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weighted, "_COUNTABLE", 2 * ROUNDS - 1)
+    log = log_of(arrays_of((3, 6)))
+    result = ArmMeans(log).fit("aipw")
+    assert says(result.notes, rare_outcomes.NO_INTERVAL, terms="a (3)")
+    (row,) = [one for one in recommend(log).methods if one.verdict.name == "aipw with joint weights"]
+    assert row.verdict.unanswered == 1
 
 
 def test_scores_answer_where_they_count() -> None:
