@@ -23,7 +23,7 @@ from adaptinf.inference.validity import rare
 
 SEED = 20_261_129
 ARMS, BATCH, FLOOR = 5, 50, 0.02
-LOGS = {500: 200, 2_000: 200, 10_000: 40}
+LOGS = {500: 200, 2_000: 200}
 """Logs in a row, by their rounds."""
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 REWARDS: dict[str, tuple[Draw, float]] = {

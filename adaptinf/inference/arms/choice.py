@@ -134,12 +134,18 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
     rare = rare_arms(question)
     if rare == 0:
         return found
-    answers = [one.valid and _NAMED[one.arguments["estimator"]].of_counts(question, one) for one in found]
+    methods = [_NAMED[one.arguments["estimator"]] for one in found]
+    answers = [one.valid and own.of_counts(question, one) for one, own in zip(found, methods, strict=True)]
+    # Weighted counts are approximate, so a method whose intervals are exact comes before them.
+    exact = any(answer and own.shares is None for answer, own in zip(answers, methods, strict=True))
     told = rare_outcomes.UNANSWERED(arms=rare_labels(question), fewest=FEWEST)
-    rated = [
-        one if own else replace(one, unanswered=rare, warning=sentence([told, one.warning]))
-        for one, own in zip(found, answers, strict=True)
-    ]
+    rated = []
+    for one, own, answer in zip(found, methods, answers, strict=True):
+        if not answer:
+            one = replace(one, unanswered=rare, warning=sentence([told, one.warning]))
+        elif exact and own.shares is not None:
+            one = replace(one, unanswered=rare)
+        rated.append(one)
     return sorted(rated, key=lambda verdict: verdict.order)
 
 

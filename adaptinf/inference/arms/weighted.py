@@ -292,7 +292,14 @@ def _shares(question: Question, fit: ArmFit) -> FloatArray | None:
     return scored.chosen * scored.weights / np.where(total > 0.0, total, np.nan) / columns[2][:, None]
 
 
-def _by_rounds(question: Question, verdict: Verdict | None = None) -> bool:
+def _of_counts(question: Question, verdict: Verdict) -> bool:
+    """Whether rare rewards are counted; an arm without any can have more only if the other value is known."""
+    profile, codes = question.profile, question.codes
+    used = codes[profile.pulls[codes] > 0.0]
+    return _by_rounds(question) and (profile.two_values is not None or bool(profile.uncommon[used].all()))
+
+
+def _by_rounds(question: Question) -> bool:
     """Whether rewards are known round by round, in a log that is not too long to count rare ones."""
     profile = question.profile
     if profile.sums is not None or profile.repeated_units or profile.incomplete:
@@ -316,7 +323,7 @@ IPW = ArmMethod(
     resolve_test=student_test,
     rows=_rows,
     shares=_shares,
-    of_counts=_by_rounds,
+    of_counts=_of_counts,
     options=("weights", "decay"),
     bound="propensities",
     takes_sums=True,
@@ -333,7 +340,7 @@ AIPW = ArmMethod(
     resolve_test=student_test,
     rows=_rows,
     shares=_shares,
-    of_counts=_by_rounds,
+    of_counts=_of_counts,
     options=("weights", "decay", "outcome", "ridge"),
     implied_by=("weights", "decay", "outcome", "ridge"),
     bound="propensities",

@@ -71,8 +71,8 @@ def with_counts(
     least = np.minimum(rate, pooled or 0.5)
     worth = np.where(np.isfinite(own), effective_events(fit.ess, least), np.inf)
     few = (fit.pulls > 1.0) & (((worth < FEW_EVENTS) & (least <= RARE)) | without_interval(own))
-    bounded = question.profile.varied or question.profile.two_values is not None
-    share = shares(question, fit) if few.any() and bounded and fit.kept is None else None
+    few &= (own > 0.0) | (question.profile.two_values is not None)
+    share = shares(question, fit) if few.any() and fit.kept is None else None
     if share is None:
         return fit
     size = fit.std_error
