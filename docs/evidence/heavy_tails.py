@@ -113,9 +113,12 @@ def kept(folder: Path, name: str, rounds: int, number: int) -> dict[str, tuple[f
 def tables(cells: dict[str, dict[str, tuple[float, float, float]]]) -> str:
     """Two tables: coverage, and cautions now and before."""
     head = f"| rewards | {' | '.join(MODELS)} |\n| --- |{' ---: |' * len(MODELS)}"
-    cover = [f"| {row} | {' | '.join(f'{one[m][0]:.3f}' for m in MODELS)} |" for row, one in cells.items()]
+    cover = [
+        f"| {row} | {' | '.join(f'{one[m][0]:.3f}'.replace('nan', '') for m in MODELS)} |"
+        for row, one in cells.items()
+    ]
     told = [
-        f"| {row} | {' | '.join(f'{one[m][1]:.2f} ({one[m][2]:.2f})' for m in MODELS)} |"
+        f"| {row} | {' | '.join(f'{one[m][1]:.2f} ({one[m][2]:.2f})'.replace('nan (nan)', '') for m in MODELS)} |"
         for row, one in cells.items()
     ]
     lines = [head, *cover, "", "Share of fits with a caution; in parentheses, before.", "", head, *told]
@@ -134,14 +137,13 @@ PAGE = """# Heavy tails
 Command: `{command}`. Seed: {seed}. Date: {stamp}.
 
 Five equal arms, Gaussian Thompson sampling in batches of 50 with a floor of .02, default fits, and
-nominal 95% intervals. Each row is based on 200 logs, or on 40 with 10,000 rounds. *Revenue* is
-lognormal for 5% of the rounds and otherwise 0; the number behind *lognormal* is the standard deviation
-of the logarithm.
+nominal 95% intervals. Each row is based on 200 logs. *Revenue* is lognormal for 5% of the rounds and
+otherwise 0; the number behind *lognormal* is the standard deviation of the logarithm.
 
 A caution is due where the predicted error of a tail, which should be 2.5%, exceeds half of that after
 the correction for skewness. The error is that of an estimate's skewness, which is its expected size
-times the relative error of the rewards' skewness ([how](../theory/methods.md#rare-outcomes-and-skewed-
-rewards)).
+times the relative error of the rewards' skewness
+([how](../theory/methods.md#rare-outcomes-and-skewed-rewards)).
 
 Coverage, of the intervals that are given:
 
