@@ -118,7 +118,9 @@ def tables(cells: dict[str, dict[str, tuple[float, float, float]]]) -> str:
         for row, one in cells.items()
     ]
     told = [
-        f"| {row} | {' | '.join(f'{one[m][1]:.2f} ({one[m][2]:.2f})'.replace('nan (nan)', '') for m in MODELS)} |"
+        f"| {row} | {' | '.join(f'{one[m][1]:.2f} ({one[m][2]:.2f})' for m in MODELS)} |".replace(
+            "nan (nan)", ""
+        )
         for row, one in cells.items()
     ]
     lines = [head, *cover, "", "Share of fits with a caution; in parentheses, before.", "", head, *told]
