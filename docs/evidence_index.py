@@ -172,6 +172,24 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "coverage {0} and {2} after 300 and 1,000 rounds of epsilon-greedy; normal intervals {1} and {3}",
             "at least .95",
         ),
+        "rare_arms": (
+            "Intervals of means and differences of arms have coverage with outcomes of .5% to 2%",
+            r"The lowest coverage is ([\d.]+\d)",
+            "lowest coverage {0}",
+            "nominal .95",
+        ),
+        "expected_lengths": (
+            "Lengths that `recommend` expects are those of the fits, or are not stated",
+            r"Thompson, floor t\^-.7 / 3 \| ([\d.]+) \(([\d.]+) to ([\d.]+)\)",
+            "median ratio {0} ({1} to {2}) with a starved arm",
+            "1",
+        ),
+        "heavy_tails": (
+            "Intervals of heavy-tailed rewards carry a caution where they undercover",
+            r"the lowest coverage is ([\d.]+\d), in (\d+) rows and models",
+            "with a caution in at most half of the logs: lowest coverage {0}, {1} cells",
+            "at least .93, minus simulation error",
+        ),
         "exact": (
             "Exact tests of two arms agree with published values",
             r"is ([\d.]+) as published, and ([\d.]+\d) here",

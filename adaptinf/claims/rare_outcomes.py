@@ -58,8 +58,8 @@ FEW_OUTCOMES = Claim(
 )
 SKEWED_THOUGH_CORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "even skewness-corrected intervals may undercover: rewards for {terms} are skewed, and a few rounds "
-    "carry most of the weight",
+    "even skewness-corrected intervals may undercover: the skewness of rewards for {terms} is too large, or "
+    "known too imprecisely, for the number of rounds",
     "caution",
 )
 SKEWED_UNCORRECTED = Claim(

@@ -11,6 +11,7 @@ from adaptinf.inference.arms.data.arms_of_sums import batch_weights, joint_means
 from adaptinf.inference.arms.data.weight_propensities import joint_propensities
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.inverse import combined_weights, indicators, two_point_weights
 from adaptinf.inference.scores.joint_levels import JOINT, expected_spread
 from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Outcome
@@ -27,9 +28,12 @@ from adaptinf.inference.validity.lengths import (
 )
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
+from adaptinf.inference.validity.rare import RARE
 from adaptinf.typing import FloatArray, IntArray
 
 _NORMAL = np.inf
+_FEWEST = 10
+"""Effective rewards of an arm up to which the length of its interval is not foreseen."""
 _MOST_ROUNDS = 2_000
 """Rounds of a long log used for lengths with joint weights: at least this number, less than twice as many."""
 
@@ -92,10 +96,21 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
             return math.nan
         weight = two_point_weights(arrays.propensities[:, codes], decay)[rows, position[rows]]
     error, freedom = weighted_errors(position[rows], own, weight, len(codes), mean, std)
+    if not foreseeable(question, freedom):
+        return math.nan
     if not question.contrast:
         return typical(student_length(error, freedom))
     both = np.hypot(*error) if one is None else combined_error(one, std)
     return float(student_length(np.array(both), freedom.min()))
+
+
+def foreseeable(question: Question, freedom: FloatArray) -> bool:
+    """Whether t intervals can be foreseen, from the arms' degrees of freedom, (k,).
+
+    With few effective rewards, an outcome model is imprecise and intervals are corrected or based on counts.
+    """
+    size, rate = float(freedom.min(initial=np.inf)) + 1.0, question.profile.rare_rate
+    return size > _FEWEST and not (0.0 < rate <= RARE and size * rate < FEW_EVENTS)
 
 
 def _joint_length(question: Question, std: float) -> float:
@@ -113,6 +128,8 @@ def _joint_length(question: Question, std: float) -> float:
         propensities = every[::step, codes]
         fixed = propensities if own is None else own[::step]
         squares, freedom = expected_spread(chosen, fixed, propensities, len(every) / len(chosen))
+        if not foreseeable(question, freedom):
+            return math.nan
     with np.errstate(invalid="ignore"):
         return typical(student_length(std * np.sqrt(squares), freedom))
 

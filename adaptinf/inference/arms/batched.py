@@ -297,7 +297,7 @@ class BatchedFacts(BatchedRow):
     def rare_cautions(self) -> tuple[str, ...]:
         """Reasons why an interval may be too short."""
         skewness = compared(self.question).squared_skewness / np.maximum(self._pulls, 1.0)
-        return rare_cautions(arm_labels(self.question), self._uncommon, skewness, corrected=False)
+        return rare_cautions(arm_labels(self.question), self._uncommon, skewness)
 
     @property
     def unvarying(self) -> bool:

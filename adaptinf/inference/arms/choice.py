@@ -28,6 +28,7 @@ from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Difference, 
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
+from adaptinf.inference.distributions.event_sums import EventSumReference
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import labels
@@ -133,12 +134,18 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
     rare = rare_arms(question)
     if rare == 0:
         return found
-    answers = [one.valid and _NAMED[one.arguments["estimator"]].of_counts(question, one) for one in found]
+    methods = [_NAMED[one.arguments["estimator"]] for one in found]
+    answers = [one.valid and own.of_counts(question, one) for one, own in zip(found, methods, strict=True)]
+    # Weighted counts are approximate, so a method whose intervals are exact comes before them.
+    exact = any(answer and own.shares is None for answer, own in zip(answers, methods, strict=True))
     told = rare_outcomes.UNANSWERED(arms=rare_labels(question), fewest=FEWEST)
-    rated = [
-        one if own else replace(one, unanswered=rare, warning=sentence([told, one.warning]))
-        for one, own in zip(found, answers, strict=True)
-    ]
+    rated = []
+    for one, own, answer in zip(found, methods, answers, strict=True):
+        if not answer:
+            one = replace(one, unanswered=rare, warning=sentence([told, one.warning]))
+        elif exact and own.shares is not None:
+            one = replace(one, unanswered=rare)
+        rated.append(one)
     return sorted(rated, key=lambda verdict: verdict.order)
 
 
@@ -357,9 +364,12 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     told, warned = under_table(method.claims, method.facts(question, fit, kind, correction))
     notes = [*fit.told, *told]
+    remarkable = kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit))
+    if remarkable and asked.test == "auto" and method.shares is not None and question.profile.sums is None:
+        fit = arm_laws.with_counts(question, fit, method.shares)
     unvarying = arm_laws.unvarying(question, fit, kind) if (fit.std_error == 0.0).any() else []
     cautions = [*fit.warned, *warned, *unvarying]
-    if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
+    if remarkable:
         notes += arm_laws.shape_notes(question, fit, kind)
         cautions += arm_laws.shape_cautions(question, fit, kind)
         fit = arm_laws.without_rare(question, fit)
@@ -418,6 +428,8 @@ def difference(
 
 def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
     """Distribution of a difference; found (3,) contains the difference, its standard error and its df."""
+    if fit.counted is not None:
+        return EventSumReference(found[:1], fit.counted.sums)
     if kind in ("t", "normal"):
         return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
     return arm_laws.difference_reference(question, fit, kind, found[0], found[2])

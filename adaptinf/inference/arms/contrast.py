@@ -149,7 +149,8 @@ class Contrast:
             distribution of bounded differences if a correction is needed, and the Agresti-Caffo adjustment if
             the design does not adapt and an arm has few successes or failures; otherwise Welch's t for sample
             means, t for IPW and AIPW (using the arm with the smaller effective size), both with Hall's
-            correction and MOVER if all rewards together are skewed, and normal for the other estimators.
+            correction and MOVER if all rewards together are skewed, and normal for the other estimators. If
+            an arm has few uncommon rewards, IPW and AIPW treat these as weighted Poisson counts.
         null : float
             Difference under the null hypothesis.
         keep_scores : bool

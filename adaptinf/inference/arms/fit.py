@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means
 from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
-from adaptinf.inference.validity.rare import SKEWED
+from adaptinf.inference.validity.rare import SKEWED, with_events
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray
@@ -151,7 +152,10 @@ def fit_facts(question: Question, fit: ArmFit, test: str, correction: Correction
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
-    """Distribution of the means."""
+    """Distribution of the means; that of sums of events for those with few of them."""
+    if fit.counted is not None:
+        law = mean_reference(question, replace(fit, counted=None), kind)
+        return with_events(law, fit.estimate, fit.counted.sums, fit.counted.few, fit.std_error)
     if kind in ("t", "normal"):
         found = (fit.estimate, fit.std_error)
         return StudentReference(*found, fit.degrees) if kind == "t" else NormalReference(*found)

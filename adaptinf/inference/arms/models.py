@@ -213,7 +213,8 @@ class ArmMeans:
             Distribution used for p-values and intervals. ``"auto"``: exact binomial if rewards take two
             values and a correction is needed, or the design does not adapt and an arm has few successes or
             failures; otherwise t for sample means, IPW and AIPW (with degrees of freedom from the effective
-            size), corrected for skewness (Hall) if all rewards together are skewed; otherwise normal.
+            size), corrected for skewness (Hall) if all rewards together are skewed; otherwise normal. If an
+            arm has few uncommon rewards, IPW and AIPW treat these as weighted Poisson counts.
         null : float
             Value of the means under the null hypothesis.
         keep_scores : bool

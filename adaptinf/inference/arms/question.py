@@ -12,11 +12,12 @@ import numpy as np
 
 from adaptinf.inference.distributions.references import Reference
 from adaptinf.inference.scores.means import SampleMeans, welch
-from adaptinf.typing import FloatArray, IntArray, Validity
+from adaptinf.typing import BoolArray, FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.data.pair_tables import PairTable
     from adaptinf.inference.corrections.information import ChosenFrom, Correction
+    from adaptinf.inference.distributions.event_sums import EventSums
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.scores.means import UnitErrors
     from adaptinf.inference.scores.outcome_predictions import Outcome
@@ -88,6 +89,18 @@ class Refused(Exception):
         self.method, self.reason, self.first, self.last = method, reason, first, last
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedArms:
+    """Arms whose rewards are treated as events, with the effective numbers of these; few (k,), worth (k,).
+
+    `sums` are those of the means, of which `few` are used, or of one contrast.
+    """
+
+    sums: EventSums
+    few: BoolArray
+    worth: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class ArmFit:
     """Estimates of k arm means, with everything that tests and tables need.
@@ -99,8 +112,8 @@ class ArmFit:
     `freedom` contains the degrees of freedom if they differ from the pulls minus one. `movement` is the
     p-value for slopes over time of contrasts between arms that share their weights. If one pass gave all
     pairs of a table, `products` are the sums of products of their errors, (P, P), in place of contributions
-    of rounds. For ratios, these are in `kept` if scores provide them, notes are in `told`, and cautions in
-    `warned`.
+    of rounds. If arms have few events, `counted` has these. For ratios, contributions are in `kept` if scores
+    provide them, notes are in `told`, and cautions in `warned`.
     """
 
     choice: Choice
@@ -119,6 +132,7 @@ class ArmFit:
     above: FloatArray | None = None
     freedom: FloatArray | None = None
     stationary: bool = False
+    counted: CountedArms | None = None
     skewness: FloatArray | None = None
     unevenness: FloatArray | None = None
     movement: float = 1.0

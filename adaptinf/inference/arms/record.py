@@ -46,6 +46,8 @@ class ArmMethod(MethodRecord[Question]):
     """The test that a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
     """The contributions of rounds."""
+    shares: Callable[[Question, ArmFit], FloatArray | None] | None = None
+    """What a unit of each round's reward adds to the estimates, (T, k), if rare rewards can be counted."""
     options: tuple[str, ...] = ()
     """Arguments of `fit` that the method accepts, beyond the test."""
     implied_by: tuple[str, ...] = ()

@@ -38,6 +38,7 @@ from adaptinf.inference.arms.fit import arm_labels, student_test
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.rounds import times_of
+from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.inference.scores.joint_levels import (
     JOINT,
     joint_means,
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
+_COUNTABLE = 5_000_000
+"""Rounds times arms up to which rare rewards are counted, because every reward's weight is then in memory."""
 _RARELY_DRAWN = 1e-3
 """Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
 
@@ -271,10 +274,37 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     if fit.products is not None:
         return {"products": fit.products}
     if fit.choice.weights == JOINT and question.profile.sums is None:
-        scores, influence = joint_rows(joint_rounds(question, fit.outcome))
+        scores, influence, _ = joint_rows(joint_rounds(question, fit.outcome))
         return {"scores": scores, "influence": influence}
     options = partial(_options, question, fit.choice, fit.outcome)
     return arms_of_rows.rows(question, fit, partial(_columns, question.profile), options)
+
+
+def _shares(question: Question, fit: ArmFit) -> FloatArray | None:
+    """What a unit of a round's reward adds to the estimates, (T, k); None for sums, units or lost rewards."""
+    if not _by_rounds(question) or (fit.outcome is not None and fit.outcome.seen is not None):
+        return None
+    if fit.choice.weights == JOINT:
+        return joint_rows(joint_rounds(question, fit.outcome))[2]
+    columns = _columns(question.profile)
+    scored = arm_scores(*columns, question.codes, **_options(question, fit.choice, fit.outcome))
+    total = scored.weights.sum(axis=0)
+    return scored.chosen * scored.weights / np.where(total > 0.0, total, np.nan) / columns[2][:, None]
+
+
+def _of_counts(question: Question, verdict: Verdict) -> bool:
+    """Whether rare rewards are counted; an arm without any can have more only if the other value is known."""
+    profile, codes = question.profile, question.codes
+    used = codes[profile.pulls[codes] > 0.0]
+    return _by_rounds(question) and (profile.two_values is not None or bool(profile.uncommon[used].all()))
+
+
+def _by_rounds(question: Question) -> bool:
+    """Whether rewards are known round by round, in a log that is not too long to count rare ones."""
+    profile = question.profile
+    if profile.sums is not None or profile.repeated_units or profile.incomplete:
+        return False
+    return profile.log.n_rounds * len(question.codes) <= _COUNTABLE
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
@@ -292,6 +322,8 @@ IPW = ArmMethod(
     facts=_facts,
     resolve_test=student_test,
     rows=_rows,
+    shares=_shares,
+    of_counts=_of_counts,
     options=("weights", "decay"),
     bound="propensities",
     takes_sums=True,
@@ -307,6 +339,8 @@ AIPW = ArmMethod(
     facts=_facts,
     resolve_test=student_test,
     rows=_rows,
+    shares=_shares,
+    of_counts=_of_counts,
     options=("weights", "decay", "outcome", "ridge"),
     implied_by=("weights", "decay", "outcome", "ridge"),
     bound="propensities",

@@ -74,15 +74,17 @@ class EventSums:
         return replace(self, variance=self.variance * np.fmax(ratio, 1.0)[:, None])
 
 
-def event_sums(share: FloatArray, reward: FloatArray) -> EventSums:
+def event_sums(share: FloatArray, reward: FloatArray, values: tuple[float, float] | None = None) -> EventSums:
     """Sums of the uncommon rewards behind k estimates; share (T, k), reward (T,).
 
     `share` is the amount that a unit of a round's reward adds to an estimate. An event is a reward other than
     the most common one among the rounds whose reward raises the estimate, or among those whose reward lowers
-    it; if none is common there, the sums are NaN. One more event could be as large as any reward of the log.
+    it; if none is common there, the sums are NaN. One more event could be as large as any reward of the log,
+    or as the two `values` that rewards take, which matters if they never differed.
     """
     sums = np.zeros((3, share.shape[1], 2))
-    ends = np.array([reward.max(initial=-np.inf), reward.min(initial=np.inf)])
+    low, high = (np.inf, -np.inf) if values is None else values
+    ends = np.array([reward.max(initial=high), reward.min(initial=low)])
     for j, own in enumerate(share.T):
         for used in (own > 0.0, own < 0.0):
             if not used.any():

@@ -148,11 +148,14 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rarity:
-    """How rare outcomes are in each group, and how skewed estimates are; uncommon, skewness (G,)."""
+    """How rare outcomes are in each group, and how skewed estimates are; uncommon, skewness, tails (G,).
+
+    `tails` are the errors that remain after a correction for skewness, None without one.
+    """
 
     uncommon: FloatArray
     skewness: FloatArray
-    corrected: bool = False
+    tails: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +190,7 @@ class _RoundFacts(GroupFacts, Fitted[RoundFit]):
 
     @property
     def skewness_notes(self) -> list[Said]:
-        return [rare_outcomes.CORRECTED()] if self.fit.rarity.corrected else []
+        return [] if self.fit.rarity.tails is None else [rare_outcomes.CORRECTED()]
 
     @property
     def rare_notes(self) -> list[str]:
@@ -195,7 +198,8 @@ class _RoundFacts(GroupFacts, Fitted[RoundFit]):
 
     @property
     def rare_cautions(self) -> Sequence[str]:
-        return rare.rare_cautions(self.question.terms, self.fit.rarity.uncommon, self.fit.rarity.skewness)
+        found = self.fit.rarity
+        return rare.rare_cautions(self.question.terms, found.uncommon, found.skewness, found.tails)
 
 
 class DifferenceFacts(_RoundFacts[DifferenceFit]):

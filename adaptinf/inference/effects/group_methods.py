@@ -20,7 +20,7 @@ from adaptinf.claims import first, said, sentence
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.references import Reference, StudentReference
-from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import combined_skewness, uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.distributions.two_samples import (
     Difference,
@@ -146,16 +146,19 @@ def _skewed(
     uncommon = counts.reshape(-1, 2).min(axis=1)
     hidden = rare.without_interval(uncommon)
     std_error = np.where(hidden, np.nan, difference.std_error)
-    skewness = question.profile.squared_skewness / np.maximum(moments.count.min(axis=1), 1.0)
+    inverse = 1.0 / np.maximum(moments.count, 1.0)
+    own = question.profile.squared_skewness * inverse
+    skewness = own.max(axis=1)
     if not np.any(skewness > rare.SKEWED):
         reference = DifferenceReference(replace(difference, std_error=std_error))
         return _DifferenceLaw(reference, std_error, Rarity(uncommon, skewness))
     parts = np.sqrt(moments.variance / np.maximum(moments.count, 1.0))
     parts[hidden] = np.nan
+    tails = rare.tail_errors(combined_skewness(own, inverse), question.profile.skewness_doubt)
     shape = arm_skewness(rewards.group, rewards.treated, rewards.reward, moments)
     unrelated = np.zeros(len(terms))
     law = skewed_difference(difference.estimate, parts, shape, difference.df, unrelated)
-    return _DifferenceLaw(law, std_error, Rarity(uncommon, skewness, corrected=True))
+    return _DifferenceLaw(law, std_error, Rarity(uncommon, skewness, tails))
 
 
 def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
@@ -212,9 +215,12 @@ def _fit_weighted(question: GroupQuestion, weights: str | None = None, stationar
     control, treatment = found.count.T
     uncommon = _uncommon(question)
     std_error = np.where(rare.without_interval(uncommon), np.nan, found.std_error)
-    skewness = question.profile.squared_skewness * found.unevenness.max(axis=1)
+    own = question.profile.squared_skewness * found.unevenness
+    skewness = own.max(axis=1)
     corrected = errors is None and bool(np.any(skewness > rare.SKEWED))
-    rarity = Rarity(uncommon, skewness, corrected)
+    combined = combined_skewness(own, found.arm_error**2)
+    tails = rare.tail_errors(combined, question.profile.skewness_doubt) if corrected else None
+    rarity = Rarity(uncommon, skewness, tails)
     asked = weights is not None or question.propensities is None
     fit = WeightedFit(found, errors, fixed, std_error, rarity, asked, stationary)
     return GroupFit(

@@ -155,14 +155,15 @@ def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -
     std_error = np.sqrt(np.diag(fit.covariance))
     if fit.units is not None:
         # Hall's transformation assumes independent rounds, so errors by unit use Student's t.
-        told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
+        told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected)
         return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
     rate = profile.rare_rate
     worth = np.where(fit.ess > 0.0, effective_events(fit.ess, rate), np.inf)
     events = None
     if rate > 0.0 and (np.any(worth < FEW_EVENTS) or np.any(without_interval(shapes.uncommon))):
         events = FewEvents(event_sums(fit.share, profile.log.arrays.reward), worth)
-    return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df, events)
+    doubt = profile.skewness_doubt
+    return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df, doubt, events)
 
 
 def policy_freedom(share: FloatArray) -> FloatArray:

@@ -193,9 +193,9 @@ def recommend(
     The order does not depend on estimates: choosing the shortest of several intervals would invalidate it.
     Lengths are expected lengths, based on counts, propensities and the pooled mean and variance of the
     rewards, for a log without drift; sequences are ordered by them, and other methods by their assumptions.
-    If there are many arms, a selection of them represents all. Without arguments, ``ArmMeans(log).fit()`` and
-    ``Contrast(log,
-    ...).fit()`` use the first method of their class.
+    If there are many arms, a selection of them represents all. The length of a method that weights scores is
+    unknown if an arm has at most 10 effective rewards, or fewer than 10 effective events. Without arguments,
+    ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` use the first method of their class.
 
     References
     ----------

@@ -43,7 +43,7 @@ def rare_coefficients(data: RegressionData, fit: CoefficientFit) -> RareCoeffici
     uncommon, spread = _sides(data)
     skewness = squared_skewness(data.y) * spread
     uncommon = np.where(fit.std_error > 0.0, uncommon, np.inf)
-    cautions = rare_cautions(data.names, uncommon, skewness, corrected=False)
+    cautions = rare_cautions(data.names, uncommon, skewness)
     hidden = without_interval(uncommon)
     return RareCoefficients(hidden, tuple(rare_notes(data.names, uncommon)), tuple(cautions))
 

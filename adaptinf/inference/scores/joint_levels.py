@@ -389,14 +389,19 @@ def joint_means(rounds: LogRounds) -> ScoreMeans:
     return described_levels(projection, spread, rounds.tabled, rounds.origin)
 
 
-def joint_rows(rounds: LogRounds) -> tuple[FloatArray, FloatArray]:
-    """Scores of rounds, and their contributions to the errors of the levels, shape (T, k) each."""
+def joint_rows(rounds: LogRounds) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Scores of rounds, their contributions to the errors of the levels, and what a unit of a reward adds.
+
+    The shape is (T, k) each; NaN for arms without rewards.
+    """
     there = np.flatnonzero(rounds.tabled[0] > 0.0)
     some = rounds.of_arms(there)
     projection = projected(some)
-    influence = np.full((rounds.number, len(rounds.tabled[0])), np.nan)
-    influence[:, there] = np.concatenate([parts_of(projection, one).influence for one in some.pieces(True)])
-    return np.concatenate([one.scores for one in rounds.pieces(True)]) + rounds.origin, influence
+    influence, share = (np.full((rounds.number, len(rounds.tabled[0])), np.nan) for _ in range(2))
+    parts = [parts_of(projection, one) for one in some.pieces(True)]
+    influence[:, there] = np.concatenate([one.influence for one in parts])
+    share[:, there] = np.concatenate([one.coefficient for one in parts])
+    return np.concatenate([one.scores for one in rounds.pieces(True)]) + rounds.origin, influence, share
 
 
 def expected_spread(

@@ -85,7 +85,7 @@ def shape_cautions(
     skewness = np.array([every[id(part)][codes].max() for part, codes in zip(parts, arms, strict=True)])
     claim = SKEWNESS_UNKNOWN if profile.knows_rarity else SHAPE_UNKNOWN
     unknown = () if profile.knows_skewness else (claim(),)
-    return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)
+    return (*rare_cautions(terms, uncommon, skewness), *unknown)
 
 
 def _distinct(parts: Sequence[LogProfile]) -> Sequence[LogProfile]:

@@ -36,13 +36,13 @@ _MOST_ARMS = 16
 def expected_width(
     profile: LogProfile, quantities: tuple[Quantity, ...], method: SequenceMethod, estimator: str
 ) -> float:
-    """Average width for one quantity; infinite if the sequence has not begun."""
+    """Average width for one quantity; the range of rewards, infinite if unknown, until a sequence begins."""
     log = profile.log
     span = log.reward_range
     bounded = span is not None and all(map(math.isfinite, span))
     low, width = (span[0], span[1] - span[0]) if bounded and span is not None else (0.0, 1.0)
     mean, variance = (profile.pooled_mean - low) / width, (profile.pooled_std / width) ** 2
-    counts = profile.pulls
+    counts, most = profile.pulls, 1.0 if bounded else math.inf
     if len(quantities) > 1 and quantities[0].codes:
         codes = np.array([quantity.codes[0] for quantity in quantities])
         kept = set(some_arms(counts, codes, _MOST_ARMS).tolist())
@@ -53,7 +53,10 @@ def expected_width(
             share = 1.0 / len(quantity.codes)
             arms = [counts[code] for code in quantity.codes]
             parts = [
-                _width(method, _laws(method, "sample-mean", [(1.0, 1.0)], 1.0, mean, variance), n, share)
+                min(
+                    _width(method, _laws(method, "sample-mean", [(1.0, 1.0)], 1.0, mean, variance), n, share),
+                    most,
+                )
                 for n in arms
             ]
             found.append(sum(parts) * width)
@@ -66,7 +69,10 @@ def expected_width(
                 continue
             uneven = _unevenness(part, quantity)
             laws = _laws(method, estimator, ratios, total, mean, variance)
-            found.append(_width(method, laws, float(part.log.n_rounds), 1.0, uneven) * width * total)
+            fewest = min((float(part.pulls[code]) for code in quantity.codes), default=math.inf)
+            begun = method.anytime or fewest >= _START
+            own = _width(method, laws, float(part.log.n_rounds), 1.0, uneven) if begun else math.inf
+            found.append(min(own, most) * width * total)
     return typical(np.array(found))
 
 

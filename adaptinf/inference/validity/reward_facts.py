@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.inference.distributions.sample_shape import (
     central_moments,
     rows_of_cells,
+    skewness_doubt,
     squared_skewness,
     two_values,
     uncommon_outcomes,
@@ -121,6 +122,11 @@ class RewardFacts:
         return squared_skewness(self.rewards)
 
     @cached_property
+    def skewness_doubt(self) -> float:
+        """Relative error of the skewness of all rewards together."""
+        return skewness_doubt(self.squared_skewness, self.rewards.size)
+
+    @cached_property
     def heavy_tailed(self) -> bool:
         """Whether the pooled rewards have heavy tails on both sides; never for two values.
 
@@ -165,3 +171,4 @@ class _RewardsOfArms(RewardFacts):
         of_values = own if own.varied else whole
         self.two_values, self.successes = of_values.two_values, of_values.successes
         self.squared_skewness, self.heavy_tailed = own.squared_skewness, own.heavy_tailed
+        self.skewness_doubt = own.skewness_doubt

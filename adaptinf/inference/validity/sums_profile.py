@@ -11,6 +11,7 @@ import numpy as np
 
 from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
+from adaptinf.inference.distributions.sample_shape import skewness_doubt
 from adaptinf.inference.inputs.rounds import all_at_once
 from adaptinf.inference.validity.assignment import (
     MOVED_WITHIN,
@@ -134,6 +135,11 @@ class SumsProfile(LogProfile):
     def squared_skewness(self) -> float:
         """Squared skewness of all rewards together; NaN if cubes are unknown."""
         return _squared_skewness(self.cells.moments[0].sum(axis=(1, 2)))
+
+    @cached_property
+    def skewness_doubt(self) -> float:
+        """Relative error of the skewness of all rewards together."""
+        return skewness_doubt(self.squared_skewness, float(self.cells.moments[0, 0].sum()))
 
     def all_at(self, low: float, high: float) -> bool:
         """Whether every reward is at one of two ends: (y - low) (high - y) sums to 0."""

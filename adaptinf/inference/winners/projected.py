@@ -69,9 +69,11 @@ class ProjectedLaw:
 
 
 def serves(profile: LogProfile, codes: IntArray, means: Results) -> bool:
-    """Whether outcomes are too rare for normal estimates, and exact means are available; codes (k,)."""
+    """Whether outcomes are too rare for normal estimates, and counts give all intervals; codes (k,)."""
     rare = without_interval(profile.uncommon[codes])
-    return bool(rare.any()) and means.reference.exact and means.validity != "not valid"
+    if not rare.any() or means.validity == "not valid":
+        return False
+    return means.reference.exact or bool(np.isfinite(means.reference.interval(math.log(0.05))).all())
 
 
 def skewed(profile: LogProfile, means: Results, contest: Contest) -> bool:

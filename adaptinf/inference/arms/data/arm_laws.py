@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,17 +11,32 @@ import numpy as np
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.question import CountedArms
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.event_sums import event_sums
 from adaptinf.inference.distributions.references import BinomialReference, Reference, recoded
+from adaptinf.inference.distributions.sample_shape import combined_skewness
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
-from adaptinf.typing import FloatArray
+from adaptinf.inference.validity.rare import (
+    RARE,
+    SHOWN,
+    are_sums,
+    rare_cautions,
+    rare_notes,
+    tail_errors,
+    without_interval,
+)
+from adaptinf.texts import several
+from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import ArmFit, Question
+
+_LITTLE = 0.1
+"""Share of the squared skewness of a difference below which an arm is not named as its cause."""
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
@@ -46,24 +62,58 @@ def difference_reference(
     return DifferenceReference(agresti_caffo(*counts, step))
 
 
+def with_counts(
+    question: Question, fit: ArmFit, shares: Callable[[Question, ArmFit], FloatArray | None]
+) -> ArmFit:
+    """The fit, with sums of events where these are few, if what each reward adds to an estimate is known."""
+    own, pooled = question.profile.uncommon[question.codes], question.profile.rare_rate
+    rate = np.where(np.isfinite(own), own, 0.5) / np.maximum(fit.pulls, 1.0)
+    least = np.minimum(rate, pooled or 0.5)
+    worth = np.where(np.isfinite(own), effective_events(fit.ess, least), np.inf)
+    few = (fit.pulls > 1.0) & (((worth < FEW_EVENTS) & (least <= RARE)) | without_interval(own))
+    few &= (own > 0.0) | (question.profile.two_values is not None)
+    share = shares(question, fit) if few.any() and fit.kept is None else None
+    if share is None:
+        return fit
+    size = fit.std_error
+    if question.contrast:
+        share, size = share[:, :1] - share[:, 1:], np.array([fit.difference(0, 1)[1]])
+    sums = event_sums(share, question.profile.log.arrays.reward, question.profile.two_values)
+    serves = are_sums(sums, np.nan_to_num(size))
+    few = few & (serves if len(serves) == len(few) else serves.all())
+    counted = CountedArms(sums.enlarged(size), few, np.minimum(worth, own))
+    return replace(fit, counted=counted) if few.any() else fit
+
+
 def without_rare(question: Question, fit: ArmFit) -> ArmFit:
     """The fit, without standard errors for arms whose outcomes are too rare for them."""
-    hidden = np.where(without_interval(_uncommon(question, fit)), np.nan, 0.0)
+    rare = without_interval(_uncommon(question, fit))
+    if fit.counted is not None:
+        rare |= fit.counted.few & without_interval(question.profile.uncommon[question.codes])
+    hidden = np.where(rare, np.nan, 0.0)
     sample = None if fit.sample is None else replace(fit.sample, std_error=fit.sample.std_error + hidden)
     return replace(fit, covariance=fit.covariance + hidden[:, None] + hidden[None, :], sample=sample)
 
 
 def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
     """Notes on why some arms have no interval, and whether intervals are corrected."""
-    notes: list[str] = [rare_outcomes.CORRECTED()] if kind == "hall" else []
-    return notes + rare_notes(fit.labels, _uncommon(question, fit))
+    alone = _by_moments(question, fit)
+    notes: list[str] = [rare_outcomes.CORRECTED()] if kind == "hall" and alone.any() else []
+    notes += rare_notes(fit.labels, np.where(alone, _uncommon(question, fit), np.inf))
+    if fit.counted is not None:
+        few = np.flatnonzero(fit.counted.few).tolist()
+        worth = several([f"{fit.labels[j]} ({fit.counted.worth[j]:.1f})" for j in few], SHOWN)
+        notes.append(rare_outcomes.COUNTED(terms=worth, enough=FEW_EVENTS))
+    return notes
 
 
 def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
     """Cautions about intervals that may be too short for the shape of an arm's rewards."""
-    uncommon = _uncommon(question, fit)
-    skewness = expected_skewness(question, fit)
-    found = list(rare_cautions(fit.labels, uncommon, skewness, corrected=kind == "hall"))
+    alone = _by_moments(question, fit)
+    uncommon = np.where(alone, _uncommon(question, fit), np.inf)
+    skewness = np.where(alone, expected_skewness(question, fit), 0.0)
+    tails = _tails(question, fit, skewness) if kind == "hall" else None
+    found = list(rare_cautions(fit.labels, uncommon, skewness, tails))
     share = uncommon / np.maximum(fit.pulls, 1.0)
     with np.errstate(invalid="ignore"):
         events = np.where(np.isfinite(share), effective_events(fit.ess, share), np.inf)
@@ -76,10 +126,18 @@ def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
 
 def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
     """Cautions about arms whose rewards do not vary, so no standard error can be estimated."""
-    arms = [arm for arm, size in zip(fit.labels, fit.std_error, strict=True) if size == 0.0]
+    unknown = (fit.std_error == 0.0) & _by_moments(question, fit)
+    arms = [arm for arm, one in zip(fit.labels, unknown, strict=True) if one]
     if test not in ("exact", "few"):
         return [rare_outcomes.UNVARYING(arm=arm) for arm in arms]
     return [rare_outcomes.UNVARYING_COUNTS(arm=arm) for arm in arms if question.contrast]
+
+
+def _by_moments(question: Question, fit: ArmFit) -> BoolArray:
+    """Arms whose intervals are not based on counted events, shape (k,); none if those of a contrast are."""
+    if fit.counted is None:
+        return np.ones(len(fit.labels), dtype=bool)
+    return np.zeros(len(fit.labels), dtype=bool) if question.contrast else ~fit.counted.few
 
 
 def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
@@ -93,6 +151,17 @@ def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
     small by chance, so is their variance.
     """
     return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
+
+
+def _tails(question: Question, fit: ArmFit, skewness: FloatArray) -> FloatArray:
+    """Errors of the tails of corrected intervals; for a contrast, of the arms that cause them; (k,)."""
+    doubt = compared(question).skewness_doubt
+    if not question.contrast:
+        return tail_errors(skewness, doubt)
+    variance = fit.std_error**2
+    both = combined_skewness(skewness[None], variance[None])
+    own = skewness * variance**3 / max(float(variance.sum()) ** 3, 1e-300)
+    return np.where(own > _LITTLE * both, tail_errors(both, doubt), 0.0)
 
 
 def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:

@@ -147,8 +147,7 @@ def _fit(
     if not facts.has_errors:
         std_error = np.full(len(names), np.nan)
     reward = log.arrays.reward[kept][used]
-    skewness = question.profile.squared_skewness if unit is None else None
-    law = projection_law(fit, std_error, reward, skewness, names)
+    law = projection_law(fit, std_error, reward, question.profile if unit is None else None, names)
     facts.fit = ProjectionFit(covariance, model, law, gaps, fit.df, size, lowest)
     warn_of_tiny(SUBJECT, facts.tiny_propensities)
     notes, cautions = under_table(claims.FIT, facts)

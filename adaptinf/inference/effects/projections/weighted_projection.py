@@ -20,6 +20,7 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.effects.projections.projection_question import ProjectionQuestion
     from adaptinf.inference.validity.methods import Verdict
+    from adaptinf.inference.validity.reward_facts import RewardFacts
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _PARTS = 5
@@ -29,7 +30,7 @@ def projection_law(
     fit: Projection,
     std_error: FloatArray,
     reward: FloatArray,
-    skewness: float | None,
+    pooled: RewardFacts | None,
     names: Sequence[str],
 ) -> PartsLaw:
     """Student's t or, if rewards are skewed, MOVER over the parts of each coefficient.
@@ -40,16 +41,17 @@ def projection_law(
     rounds of the two arms whose score lowers it, and the rounds of other arms; for an indicator, these are
     the rounds of its group, by arm. Each part has a variance and a skewness, computed from the influences of
     its rounds, and Hall's interval. A coefficient has no standard error if a part has too few outcomes other
-    than its most common one. `skewness` is the squared skewness of all rewards, None if rounds depend on each
-    other; then Student's t is used.
+    than its most common one. `pooled` are all rewards, None if rounds depend on each other; then Student's t
+    is used.
     """
-    if skewness is None:
+    if pooled is None:
         return PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)
     arm = np.where(fit.gain[:, 1] > 0.0, 1, np.where(fit.gain[:, 0] > 0.0, 0, 2))[:, None]
     part = np.where(arm < 2, 2 * arm + (fit.pull > 0.0), _PARTS - 1)
     weight = np.abs(fit.pull) * fit.gain.max(axis=1, keepdims=True)
-    shapes = part_shapes(part, fit.influence, weight, reward, _PARTS, skewness)
-    return law_of_parts(names, shapes, fit.coefficient, std_error, fit.covariance, fit.df)
+    shapes = part_shapes(part, fit.influence, weight, reward, _PARTS, pooled.squared_skewness)
+    doubt = pooled.skewness_doubt
+    return law_of_parts(names, shapes, fit.coefficient, std_error, fit.covariance, fit.df, doubt)
 
 
 def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[Said]]:

@@ -111,15 +111,18 @@ class TestRareArms:
         assert not ArmMeans(log, ["a"]).fit("aipw", "sqrt", stationary=True).cautions
         assert result.reference.df[1] == pytest.approx(1.0, abs=1e-9)  # the first round has no weight
 
-    def test_a_difference_from_an_arm_without_spread_has_no_interval(self) -> None:
+    def test_a_difference_from_an_arm_without_spread_has_an_interval_by_counts(self) -> None:
         rng = np.random.default_rng(7)
         reward = np.concatenate([np.zeros(40), rng.binomial(1, 0.1, 460)]).astype(float)
         log = self.log(reward.tolist(), [1] * 40 + [0] * 460)
         contrast = Contrast(log, treatment="a", control="b").fit("aipw", "uniform")
         assert np.isfinite(contrast.estimate[0])
         assert np.isnan(contrast.std_error[0])
-        assert np.isnan(contrast.pvalues.iloc[0])
-        assert says(contrast.cautions, rare_outcomes.UNVARYING)
+        assert np.isfinite(contrast.conf_int().to_numpy()).all()
+        assert says(contrast.notes, rare_outcomes.COUNTED)
+        plain = Contrast(log, treatment="a", control="b").fit("aipw", "uniform", test="t")
+        assert np.isnan(plain.pvalues.iloc[0])
+        assert says(plain.cautions, rare_outcomes.UNVARYING)
 
 
 class TestDefault:

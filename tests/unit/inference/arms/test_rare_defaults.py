@@ -52,7 +52,8 @@ class TestArmMeans:
             log = log_of(frame, propensity="p", context="position", **options)
             result = ai.ArmMeans(log).fit()
             assert (result.estimator, missing(result)) == ("sample-mean", 0)
-            assert missing(ai.ArmMeans(log).fit("aipw")) > 25
+            assert missing(ai.ArmMeans(log).fit("aipw", test="t")) > 25
+            assert missing(ai.ArmMeans(log).fit("aipw")) == 0
             own = frame["y"][frame["a"] == 7]
             wanted = stats.binomtest(int(own.sum()), len(own)).proportion_ci(method="exact")
             assert result.conf_int().to_numpy()[7] == pytest.approx([wanted.low, wanted.high], rel=1e-9)
@@ -67,10 +68,11 @@ class TestArmMeans:
             best = ai.recommend(log).best.verdict
             assert best.arguments["estimator"] == estimator
 
-    def test_where_no_method_answers_the_order_stays(self) -> None:
+    def test_where_only_scores_answer_the_order_stays(self) -> None:
         log = log_of(moving(), propensities="p_{arm}")
         result = ai.ArmMeans(log).fit()
-        assert (result.estimator, missing(result)) == ("aipw", 1)
+        assert (result.estimator, missing(result)) == ("aipw", 0)
+        assert ai.recommend(log).best.verdict.unanswered == 0
         names = [method.verdict.name for method in ai.recommend(log).methods]
         assert names[0].startswith("aipw with")
 

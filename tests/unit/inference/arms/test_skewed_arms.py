@@ -191,7 +191,7 @@ def test_few_events_are_cautioned() -> None:
     arrays = made("events")
     counts = [int(arrays.reward[arrays.action == k].sum()) for k in (0, 1)]
     assert all(5 <= count < 20 for count in counts)
-    result = ArmMeans(log_of(arrays)).fit("aipw")
+    result = ArmMeans(log_of(arrays)).fit("aipw", test="hall")
     terms = f"a ({counts[0]}), b ({counts[1]})"
     assert says(result.cautions, rare_outcomes.FEW_OUTCOMES, terms=terms, enough=20)
     assert "Caution   " in str(result)

@@ -74,3 +74,24 @@ def test_any_coding_gives_the_same_values(reward: str, origin: float, step: floa
     np.testing.assert_allclose(moved[0], step * plain[0], atol=2e-8 * step)  # 1e6 + y is rounded itself
     assert moved[1:] == plain[1:]
     assert plain[2] == (GAMMA() if reward == "events" else HALL())
+
+
+def heavy_log(draw: str, seed: int) -> AdaptiveLog:
+    """Five arms with propensities that change every 50 rounds, 2,000 rounds."""
+    rng = np.random.default_rng(seed)
+    both = np.repeat(0.02 + 0.9 * rng.dirichlet(np.full(5, 0.7), 40), 50, axis=0)
+    action = (rng.random(2000)[:, None] > both.cumsum(axis=1)).sum(axis=1)
+    values = rng.exponential(size=2000) if draw == "exponential" else rng.lognormal(0, 1.5, size=2000)
+    arrays = LogArrays(action, values, propensity=both[np.arange(2000), action], propensities=both)
+    return AdaptiveLog.from_arrays(arrays, arms=tuple("abcde"))
+
+
+@pytest.mark.parametrize(("draw", "least", "most"), [("exponential", 0, 1), ("lognormal", 16, 20)])
+def test_values_of_heavy_tails_are_cautioned(draw: str, least: int, most: int) -> None:
+    """Intervals of lognormal rewards cover .91; those of exponential ones .95."""
+    cautioned = 0
+    for seed in range(20):
+        value = PolicyValue(heavy_log(draw, seed), "uniform").fit()
+        assert isinstance(value.reference, SkewedSumReference)
+        cautioned += says(value.cautions, rare_outcomes.SKEWED_THOUGH_CORRECTED)
+    assert least <= cautioned <= most

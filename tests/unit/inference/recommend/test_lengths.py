@@ -125,6 +125,43 @@ def test_widths_order_sequences_as_they_come_out() -> None:
     assert len(own) == 5
 
 
+def starved(rate: float, decay: float, rounds: int = 2000) -> AdaptiveLog:
+    """Two arms, of which the first has a propensity of t^-decay / 3, with rewards 0 and 1."""
+    rng = np.random.default_rng(4)
+    low = np.arange(1.0, rounds + 1.0) ** -decay / 3.0
+    both = np.column_stack([low, 1.0 - low])
+    action = (rng.random(rounds) > low).astype(np.int64)
+    reward = (rng.random(rounds) < rate).astype(float)
+    own = both[np.arange(rounds), action]
+    arrays = LogArrays(action, reward, propensity=own, propensities=both)
+    return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), reward_range=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("rate", "decay", "known"), [(0.5, 0.2, True), (0.5, 0.9, False), (0.02, 0.2, False)]
+)
+@pytest.mark.parametrize("target", ["arm-means", "contrast"])
+def test_lengths_of_starved_arms_are_not_foretold(
+    rate: float, decay: float, known: bool, target: str
+) -> None:
+    """With 10 effective rewards or fewer, or 10 effective events, intervals are not those of Student's t."""
+    pair = {"treatment": "b", "control": "a"} if target == "contrast" else {}
+    lengths = shown(recommend(starved(rate, decay), target, **pair))
+    kinds = ("joint", "uniform") if target == "arm-means" else ("combined", "uniform")
+    for kind in kinds:
+        assert math.isfinite(lengths[f"aipw with {kind} weights"]) == known
+
+
+def test_widths_of_sequences_stay_within_the_range() -> None:
+    lengths = shown(recommend(starved(0.5, 0.9), "arm-means"))
+    named = {name: length for name, length in lengths.items() if "sequence" in name}
+    assert max(named.values()) < 1.0  # the mean of 1, the range, for one arm, and less for the other
+    assert named["asymptotic sequence on sample means"] > 0.5  # one arm has fewer than 100 rewards
+    pairs = shown(recommend(starved(0.5, 0.9), "contrast", treatment="b", control="a"))
+    assert max(length for name, length in pairs.items() if "sequence" in name) == 2.0
+    assert pairs["asymptotic sequence on aipw scores"] == 2.0
+
+
 def test_sqrt_and_uniform_errors_are_the_sums_over_all_rounds() -> None:
     rng = np.random.default_rng(5)
     e = rng.uniform(0.1, 0.9, 400_000)

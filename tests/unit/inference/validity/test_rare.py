@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions import sample_shape
-from adaptinf.inference.distributions.sample_shape import squared_skewness, two_values, uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import (
+    combined_skewness,
+    skewness_doubt,
+    squared_skewness,
+    two_values,
+    uncommon_outcomes,
+)
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
+from adaptinf.inference.validity.rare import rare_cautions, rare_notes, tail_errors, without_interval
 from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.sums import aggregate
 from tests.claims_said import says
 
 CODINGS = [(0.0, 1.0), (0.0, 100.0), (1.0, -2.0), (1e6, 1.0), (0.0, 1e-9), (-3.0, 1e9)]
@@ -85,11 +93,40 @@ def test_what_is_said_of_rare_outcomes() -> None:
     assert without_interval(uncommon).tolist() == [True, True, False, False, False, False]
     (note,) = rare_notes(terms, uncommon)
     assert says(note, rare_outcomes.NO_INTERVAL, terms="a (3), b (4)", fewest=5)
-    few, strong = rare_cautions(terms, uncommon, skewness)
+    tails = np.array([0.0, 0.0126, 0.0125, 0.0, 0.0, 0.0])
+    few, strong = rare_cautions(terms, uncommon, skewness, tails)
     assert says(few, rare_outcomes.FEW_OUTCOMES, terms="c (5), d (19)", enough=20)
-    assert says(strong, rare_outcomes.SKEWED_THOUGH_CORRECTED, terms="d, f")
+    assert says(strong, rare_outcomes.SKEWED_THOUGH_CORRECTED, terms="b, d, f")
+    plain = rare_cautions(terms, uncommon, np.array([0.05, 0.051, 0, 0, 0, 0]))[1]
+    assert says(plain, rare_outcomes.SKEWED_UNCORRECTED, terms="b")
     assert rare_notes(terms[4:], uncommon[4:]) == []
-    assert rare_cautions(terms[4:5], uncommon[4:5], skewness[4:5]) == ()
+    assert rare_cautions(terms[4:5], uncommon[4:5], skewness[4:5], tails[4:5]) == ()
+
+
+def test_the_error_of_a_corrected_tail_is_that_of_its_skewness() -> None:
+    z = stats.norm.ppf(0.975)
+    edgeworth = (2 * z**2 + 1) * stats.norm.pdf(z) / 6
+    assert tail_errors(np.array([1.0, 0.25]), 0.5) == pytest.approx([edgeworth / 2, edgeworth / 4], rel=1e-4)
+    # The sixth moment of an exponential distribution is 265, and its skewness 2.
+    assert skewness_doubt(4.0, 2000) == pytest.approx(np.sqrt(265 / 4 / 2000), rel=1e-12)
+    assert skewness_doubt(900.0, 1000) == skewness_doubt(0.0, 1000) == 1.0
+    # The skewness of a difference of two means, with variances 1 and 3, and the cubes of their errors.
+    skewness, variance = np.array([[0.4, 0.2]]), np.array([[1.0, 3.0]])
+    cubes = skewness * variance**3
+    assert combined_skewness(skewness, variance) == pytest.approx(cubes.sum() / 4**3)
+
+
+def test_rows_and_sums_doubt_the_skewness_alike() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"arm": rng.integers(3, size=600), "y": rng.lognormal(size=600)})
+    frame["day"], frame["p"] = np.arange(600) // 100, 1 / 3
+    log = AdaptiveLog(frame, action="arm", reward="y", batch="day", propensity="p")
+    sums = aggregate(frame, action="arm", reward="y", batch="day", propensity="p")
+    for codes in (np.arange(3), np.array([0, 2])):
+        rows, cells = (profile_of(one).of_arms(codes) for one in (log, sums))
+        assert cells.skewness_doubt == pytest.approx(rows.skewness_doubt, rel=1e-9)
+        own = frame.y[np.isin(frame.arm, codes)]
+        assert rows.skewness_doubt == skewness_doubt(rows.squared_skewness, len(own))
 
 
 def test_many_cells_have_the_outcomes_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
