@@ -19,7 +19,7 @@ REGRESSION, PLANNING = ROOT / "docs" / "regression.md", ROOT / "docs" / "plannin
 PLOTS, AUDITING = ROOT / "docs" / "plots.md", ROOT / "docs" / "auditing.md"
 HOWTO, STATSMODELS = ROOT / "docs" / "howto.md", ROOT / "docs" / "from_statsmodels.md"
 EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
-INDEX = ROOT / "docs" / "index.md"
+INDEX, INTERIM = ROOT / "docs" / "index.md", ROOT / "docs" / "interim.md"
 EXECUTED += [PLANNING, PLOTS, AUDITING, HOWTO, STATSMODELS, INDEX]
 EXECUTED += [ROOT / "docs" / f"{name}.md" for name in ("interim", "many_arms", "ratios", "reports")]
 SLOW = {
@@ -32,6 +32,7 @@ SLOW = {
     PLANNING,
     PLOTS,
     AUDITING,
+    INTERIM,
 }  # several designs compile
 PAGES = [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW), id=page.name) for page in EXECUTED]
 
