@@ -56,7 +56,9 @@ class Process:
         # Nobody reads the access log: it must not stop the service.
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self.process.stdout is not None
-        assert select.select([self.process.stdout], [], [], 120.0)[0]
+        if not select.select([self.process.stdout], [], [], 120.0)[0]:
+            self.kill()
+            pytest.fail("the server did not say where it listens within 120 s")
         self.line = self.process.stdout.readline().decode().strip()
         self.address = self.line.rpartition(" ")[2]
 
