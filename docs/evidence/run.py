@@ -44,17 +44,31 @@ def places() -> tuple[Path, ...]:
     return (HERE, ROOT, *sorted(rooms))
 
 
+@functools.cache
+def files_of(part: str) -> frozenset[Path]:
+    """Files that an import of a module may mean, outside the package."""
+    if part.split("/")[0] == "adaptinf":
+        return frozenset()
+    return frozenset(file for place in places() if (file := place / f"{part}.py").is_file())
+
+
+@functools.cache
+def imports_of(path: Path) -> frozenset[Path]:
+    """Files that a file imports."""
+    found = set[Path]()
+    for module, names, whole in IMPORT.findall(path.read_text(encoding="utf-8")):
+        base = (module or whole).replace(".", "/")
+        for part in [base, *(f"{base}/{part.strip()}" for part in names.split(","))]:
+            found |= files_of(part)
+    return frozenset(found)
+
+
 def sources(name: str) -> set[Path]:
     """Files that a script consists of."""
     waiting, found = [HERE / f"{name}.py"], set[Path]()
     while waiting:
         found.add(path := waiting.pop())
-        for module, names, whole in IMPORT.findall(path.read_text(encoding="utf-8")):
-            base = (module or whole).replace(".", "/")
-            parts = [base, *(f"{base}/{part.strip()}" for part in names.split(","))]
-            if base.split("/")[0] != "adaptinf":
-                files = {place / f"{part}.py" for place in places() for part in parts}
-                waiting += [file for file in files - found if file.is_file()]
+        waiting += imports_of(path) - found
     return found
 
 

@@ -402,11 +402,11 @@ def test_estimates_of_single_runs(small):
 
 def test_a_study_is_read_back_and_prints(tmp_path):
     designs = {"uniform": Uniform(), "greedy": EpsilonGreedy(exploration=0.2)}  # both of one compiled kernel
-    tables = study(**{**GRID, "designs": designs, "replications": 100}, path=tmp_path)
+    tables = study(**{**GRID, "designs": designs, "replications": 20}, path=tmp_path)
     again = Study.load(tmp_path)
     assert again.frame.equals(tables.frame)
     assert str(again) == str(tables)
-    assert str(again).startswith("100 replications per cell, nominal coverage 0.95")
+    assert str(again).startswith("20 replications per cell, nominal coverage 0.95")
     assert (
         again.to_markdown(["runs", "coverage"])
         .splitlines()[2]
