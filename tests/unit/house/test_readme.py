@@ -29,12 +29,12 @@ SLOW = {
     DESIGNS,
     CLASSIFICATION,
     REGRESSION,
-    PLANNING,
     PLOTS,
     AUDITING,
     INTERIM,
 }  # several designs compile
-PAGES = [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW), id=page.name) for page in EXECUTED]
+MARKS = {**dict.fromkeys(SLOW, [pytest.mark.slow]), PLANNING: [pytest.mark.long]}  # many trials are simulated
+PAGES = [pytest.param(page, marks=MARKS.get(page, []), id=page.name) for page in EXECUTED]
 
 
 @pytest.fixture(scope="module")
