@@ -33,8 +33,8 @@ SLOW = {
     AUDITING,
     INTERIM,
 }  # several designs compile
-MARKS = {**dict.fromkeys(SLOW, [pytest.mark.slow]), PLANNING: [pytest.mark.long]}  # many trials are simulated
-PAGES = [pytest.param(page, marks=MARKS.get(page, []), id=page.name) for page in EXECUTED]
+MARKS = dict.fromkeys(SLOW, pytest.mark.slow) | {PLANNING: pytest.mark.long}  # many trials are simulated
+PAGES = [pytest.param(page, marks=MARKS.get(page, ()), id=page.name) for page in EXECUTED]
 
 
 @pytest.fixture(scope="module")
