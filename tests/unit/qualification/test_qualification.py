@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import functools
 import hashlib
 import json
@@ -38,7 +39,7 @@ ONCE = functools.cache(packages)
 @pytest.fixture(autouse=True)
 def packages_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Digests of thousands of files that no test in this process changes."""
-    monkeypatch.setattr(qualified, "packages", ONCE)
+    monkeypatch.setattr(qualified, "packages", lambda names: copy.deepcopy(ONCE(names)))
 
 
 LIVE = [pytest.param(test, marks=[pytest.mark.slow] * ("killed" in test.name)) for test in trial_tests()]
