@@ -17,6 +17,11 @@ import pytest  # noqa: E402
 
 os.environ["MPLBACKEND"] = "Agg"  # pictures open no windows
 
+# Bytecode is kept, whatever the environment says: each of hundreds of processes that tests start would parse
+# the package anew, and each run of pytest would rewrite the assertions of all tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 
 SLOW_EXAMPLES = {"adaptinf.audit.simulation.sample_sizes.sample_size"}
 """Doctests that simulate for seconds, as what they show does; their docstrings cannot hold a marker."""
@@ -27,12 +32,16 @@ def _global_state() -> bytes:
     return repr((name, position)).encode() + np.asarray(keys).tobytes()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Prepare what was collected."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Prepare what was collected, and leave out what is `long` unless ``-m`` names it."""
     empty_namespaces(items)
     for item in items:
         if item.name in SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
+    if "long" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 def empty_namespaces(items: list[pytest.Item]) -> None:

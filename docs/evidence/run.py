@@ -1,6 +1,7 @@
 """Quick forms of the evidence's scripts: all that changed lately, and a rotating part of the others.
 
     python docs/evidence/run.py                  # the rule of CI
+    python docs/evidence/run.py --seconds 240    # the same, but what would begin later is left out, and named
     python docs/evidence/run.py linear bias      # these
 
 *Changed*: the script, or a module of the evidence, the benchmarks, the tests or the case studies that it
@@ -43,17 +44,31 @@ def places() -> tuple[Path, ...]:
     return (HERE, ROOT, *sorted(rooms))
 
 
+@functools.cache
+def files_of(part: str) -> frozenset[Path]:
+    """Files that an import of a module may mean, outside the package."""
+    if part.split("/")[0] == "adaptinf":
+        return frozenset()
+    return frozenset(file for place in places() if (file := place / f"{part}.py").is_file())
+
+
+@functools.cache
+def imports_of(path: Path) -> frozenset[Path]:
+    """Files that a file imports."""
+    found = set[Path]()
+    for module, names, whole in IMPORT.findall(path.read_text(encoding="utf-8")):
+        base = (module or whole).replace(".", "/")
+        for part in [base, *(f"{base}/{part.strip()}" for part in names.split(","))]:
+            found |= files_of(part)
+    return frozenset(found)
+
+
 def sources(name: str) -> set[Path]:
     """Files that a script consists of."""
     waiting, found = [HERE / f"{name}.py"], set[Path]()
     while waiting:
         found.add(path := waiting.pop())
-        for module, names, whole in IMPORT.findall(path.read_text(encoding="utf-8")):
-            base = (module or whole).replace(".", "/")
-            parts = [base, *(f"{base}/{part.strip()}" for part in names.split(","))]
-            if base.split("/")[0] != "adaptinf":
-                files = {place / f"{part}.py" for place in places() for part in parts}
-                waiting += [file for file in files - found if file.is_file()]
+        waiting += imports_of(path) - found
     return found
 
 
@@ -110,6 +125,11 @@ def run(name: str) -> bool:
     return done.returncode == 0
 
 
+def in_time(name: str, until: float) -> bool | None:
+    """Run the quick form of a script unless it is too late to begin; None if it is."""
+    return run(name) if time.monotonic() < until else None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -117,6 +137,7 @@ def main() -> int:
     parser.add_argument("scripts", nargs="*", help="names; by default what changed and whose turn it is")
     parser.add_argument("--hours", type=float, default=6.0)
     parser.add_argument("--groups", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
     unknown = sorted(set(options.scripts) - set(scripts()))
     if unknown:
@@ -125,9 +146,12 @@ def main() -> int:
     print(
         f"changed or named: {', '.join(first) or 'none'}; in turn: {', '.join(others) or 'none'}", flush=True
     )
+    names, until = [*first, *others], time.monotonic() + options.seconds
     with ThreadPoolExecutor(2) as pool:
-        names = [*first, *others]
-        failed = [name for name, well in zip(names, pool.map(run, names), strict=True) if not well]
+        found = dict(zip(names, pool.map(in_time, names, [until] * len(names)), strict=True))
+    failed = [name for name, well in found.items() if well is False]
+    if late := [name for name, well in found.items() if well is None]:
+        print(f"left out after {options.seconds:.0f} s: {', '.join(late)}")
     if failed:
         print(f"FAILED: {', '.join(failed)}")
     return 1 if failed else 0

@@ -22,6 +22,7 @@ from adaptinf.designs import (
     PrivateUCB,
 )
 
+LONG = pytest.mark.long  # privacy_audits.py of the evidence has these for every design, too
 FEATURES = np.array([[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3], [0.7, 0.6], [0.9, 0.2]])
 MANY = np.random.default_rng(0).random((9, 4))
 DESIGNS: dict[str, Any] = {
@@ -62,7 +63,7 @@ DESIGNS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=LONG), 1.0, pytest.param(4.0, marks=LONG)])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_nothing_is_found_in_a_right_design(name: str, epsilon: float) -> None:
     checked = design_checks(DESIGNS[name](epsilon), np.random.SeedSequence(11), share=0.0)

@@ -17,7 +17,7 @@ from adaptinf.inference.corrections.information import (
     max_information,
 )
 
-thorough = settings(max_examples=2000, deadline=None)
+thorough = settings(max_examples=500, deadline=None)
 brief = settings(max_examples=700, deadline=None)
 epsilons = st.one_of(st.just(0.0), st.floats(-9.0, 1.0).map(math.exp))
 rounds = st.one_of(st.integers(0, 50), st.integers(0, 2_000_000))

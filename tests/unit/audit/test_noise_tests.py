@@ -18,7 +18,7 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     laplace_uniforms,
     replays,
 )
-from adaptinf.audit.privacy.designs.local_audits import TwoReports, laplace_sum_uniforms
+from adaptinf.audit.privacy.designs.local_audits import ReportNoise, TwoReports, laplace_sum_uniforms
 from adaptinf.audit.privacy.designs.stopping_audits import look_times, stopping_noise
 from adaptinf.audit.privacy.release_checks import difference, noise_findings
 from adaptinf.audit.privacy.trial_checks import ROUNDS, counter_checks
@@ -124,6 +124,10 @@ def test_bounds_of_sums_of_products_hold(rate: float, fair: bool) -> None:
     for height in np.linspace(0.2, 1.5, 14):
         share = float((sums > height).mean())
         assert share <= 2.0 * math.exp(-rate * height**2 / runs) + 1e-3
+
+
+def test_rewards_are_fair_coins_only_where_it_is_said() -> None:
+    assert (ReportNoise(1.0).fair, ReportNoise(1.0, True).fair) == (False, True)
 
 
 def test_distribution_functions() -> None:

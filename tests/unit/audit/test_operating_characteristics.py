@@ -158,7 +158,7 @@ def test_an_analysis_of_one_arm_cannot_select():
 
 @pytest.mark.slow
 def test_the_same_numbers_for_any_number_of_workers():
-    arguments = (Thompson(floor=0.1), {"equal": EQUAL, "better": BETTER}, [40, 60], 330)
+    arguments = (Thompson(floor=0.1), {"equal": EQUAL, "better": BETTER}, 40, 330)
     for fit in (None, contrast):
         one, two = (
             operating_characteristics(*arguments, rng=1, fit=fit, n_jobs=jobs).frame for jobs in (1, 2)

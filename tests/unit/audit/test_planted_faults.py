@@ -1,6 +1,7 @@
 """Faults that an audit of short trials alone would miss: each is found by an audit's defaults, and named.
 
-Tests that are not slow are a selection for which little is compiled; the evidence has all of them.
+Tests that are not slow are a selection for which little is compiled. What repeats a slow one, on another
+design or with another epsilon, is `long`; docs/evidence/privacy_audits.py audits right designs in `.ci/run`.
 """
 
 from __future__ import annotations
@@ -135,16 +136,24 @@ FAULTS: dict[str, Planted] = {
     "DPNAS: look noise used twice": _stopping("looks", f"the looks, by the stopping time, {LAW}"),
     "DPNAS: look noise used for the estimate": _stopping("estimate", f"the estimate {LAW}"),
 }
-SLOW = pytest.mark.slow
+SLOW, LONG = pytest.mark.slow, pytest.mark.long
+AGAIN = {
+    "PrivateUCB: no noise at powers of two from 4 on",
+    "PrivateUCB, binary: no noise at powers of two from 64 on",
+    "LinPriv: no noise at powers of two from 64 on",
+    "LinPriv: clipping after the noise",
+    "LinPriv: ranking on raw means",
+    "elimination: clipping after the noise",
+    "DPBAI: ranking on raw means",
+}
 
 
 def audited(case: Planted, kind: Callable[..., Any], epsilon: float = 1.0) -> EpsilonLowerBound:
     return epsilon_lower_bound(kind(epsilon=epsilon, **case.settings), runs=case.runs, rng=0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if case.quick else SLOW) for name, case in FAULTS.items()]
+    "name", [pytest.param(name, marks=LONG if name in AGAIN else SLOW) for name in FAULTS]
 )
 def test_a_fault_is_found_and_named(name: str) -> None:
     case = FAULTS[name]
@@ -163,8 +172,14 @@ QUICK = ("Counter{}", f"Counter{LONG}")
 RIGHT = {case.right.__name__ + str(case.settings): case for case in FAULTS.values()}
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else SLOW) for name in RIGHT])
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [
+        pytest.param(name, epsilon, marks=() if name in QUICK else SLOW if epsilon == 1.0 else LONG)
+        for name in RIGHT
+        for epsilon in (0.1, 1.0, 4.0)
+    ],
+)
 def test_what_is_right_is_not_refuted(name: str, epsilon: float) -> None:
     found = audited(RIGHT[name], RIGHT[name].right, epsilon)
     assert not found.refuted
@@ -182,8 +197,9 @@ NUMPY = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW if name in ("PrivateUCB", "DPNAS") else LONG) for name in NUMPY]
+)
 def test_the_design_that_faults_are_planted_in_is_right_without_one(name: str) -> None:
     kind, settings = NUMPY[name]
     found = epsilon_lower_bound(kind(epsilon=1.0, **settings), runs=2_000, rng=0)

@@ -446,9 +446,8 @@ def test_noise_of_the_lost_file_shows_draws_of_its_backup(tmp_path: Path) -> Non
         trial.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SLOW if name in COMPILED else ()) for name in COUPLED]
+    "name", [pytest.param(name, marks=pytest.mark.long if name in COMPILED else SLOW) for name in COUPLED]
 )
 def test_a_coupling_finds_it(name: str) -> None:
     kind, words = COUPLED[name]

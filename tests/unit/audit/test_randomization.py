@@ -207,6 +207,7 @@ def test_a_number_of_re_runs_that_misses_the_level() -> None:
         randomization_test(log, replications=100)
 
 
+@pytest.mark.slow
 def test_the_same_numbers_for_any_number_of_processes() -> None:
     log = designs.UCB().run(TWO, 60, rng=0)
     one = randomization_test(log, replications=659, rng=4)

@@ -26,7 +26,7 @@ if __name__ == "__main__":
         environments={"signal": ai.environments.BernoulliArms([0.3, 0.6])},
         analyses={"means": lambda log: ai.ArmMeans(log).fit(estimator="sample-mean", test="normal")},
         horizons=[40, 50],
-        replications=1_500,
+        replications=600,
         rng=1,
         path=sys.argv[1],
         n_jobs=int(sys.argv[2]),
@@ -57,7 +57,7 @@ def test_tables_of_a_killed_study_are_byte_identical(tmp_path):
     assert begin("whole", 1).wait() == 0
     rng = np.random.default_rng(7)
     folder, hits = tmp_path / "killed", 0
-    for n_jobs in (1, 2, 1, 2):
+    for n_jobs in (1, 2, 1):
         process, before = begin("killed", n_jobs), shards(folder)
         while process.poll() is None and shards(folder) <= before:
             time.sleep(0.005)
@@ -65,10 +65,10 @@ def test_tables_of_a_killed_study_are_byte_identical(tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             hits += process.wait() == -signal.SIGKILL
-    assert hits >= 3
+    assert hits >= 2
     assert begin("killed", 2).wait() == 0
     assert contents(folder) == contents(tmp_path / "whole")
-    assert len(contents(folder)) == 2 + 2 * 6
+    assert len(contents(folder)) == 2 + 2 * 3  # shards of 256 runs
     assert str(Study.load(folder)) == str(Study.load(tmp_path / "whole"))
 
 
@@ -87,7 +87,7 @@ def group(leader):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are listed by Linux")
 def test_workers_end_with_a_study_that_is_told_to_stop(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.replace("1_500", "100_000"))
+    script.write_text(SCRIPT.replace("600", "100_000"))
     folder = tmp_path / "stopped"
     process = subprocess.Popen([sys.executable, str(script), str(folder), "2"], start_new_session=True)
     while shards(folder) == 0:

@@ -11,7 +11,7 @@ from claims_said import wording
 
 from adaptinf import plots
 from adaptinf.audit import AnalysisError, coverage, study
-from adaptinf.audit.simulation.measures import BlockSums, Gap, table_rows
+from adaptinf.audit.simulation.measures import BlockSums, Gap, Key, add_runs, table_rows
 from adaptinf.claims.data.availability import NEVER_TOGETHER
 from adaptinf.designs import UCB, EpsilonGreedy, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -150,6 +150,14 @@ def test_an_analysis_that_never_works_has_a_row():
     assert (row["analysis"], row["term"], row["failed"], row["runs"]) == ("never", "", 100, 0)
     assert row["note"].startswith("failed: LinAlgError: singular singular")
     assert len(row["note"]) < 130
+
+
+def test_widths_of_all_blocks_are_kept():
+    key, blocks = Key("a", "t", 0.0, None), [BlockSums(), BlockSums()]
+    for block, half in zip(blocks, (1.0, 3.0), strict=True):
+        add_runs(block, [key], np.zeros((2, 1)), np.full((2, 1), -half), np.full((2, 1), half))
+    blocks[0].merge(blocks[1])
+    assert np.concatenate(blocks[0].widths[key]).tolist() == [2.0, 2.0, 6.0, 6.0]
 
 
 def test_many_reasons_are_cut_to_the_most_frequent():

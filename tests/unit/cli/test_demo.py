@@ -107,8 +107,14 @@ def test_tallies_made_beforehand_are_those_of_the_page() -> None:
     assert printed in page
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("one", shown.EXPERIMENTS, ids=lambda one: one.title)
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(one, marks=pytest.mark.slow if one.title == "Two equal pages" else pytest.mark.long)
+        for one in shown.EXPERIMENTS
+    ],
+    ids=lambda one: one.title,
+)
 def test_tallies_made_beforehand_come_out_again(one: shown.Experiment) -> None:
     pairs = list(one.simulated(3, shown.RECORDED))
     for kept, kind in zip(one.recorded, ("textbook", "adaptinf"), strict=True):

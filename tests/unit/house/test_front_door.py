@@ -148,6 +148,7 @@ def test_docstrings_and_messages_of_a_module_are_read(english: ModuleType) -> No
     assert sorted(english.messages(source)) == ["a b c", "no {} is there"]
 
 
+@pytest.mark.slow
 def test_nothing_is_found_in_pages_docstrings_and_messages(english: ModuleType) -> None:
     paths = english.paths()
     assert len(paths) > 600

@@ -19,7 +19,7 @@ REGRESSION, PLANNING = ROOT / "docs" / "regression.md", ROOT / "docs" / "plannin
 PLOTS, AUDITING = ROOT / "docs" / "plots.md", ROOT / "docs" / "auditing.md"
 HOWTO, STATSMODELS = ROOT / "docs" / "howto.md", ROOT / "docs" / "from_statsmodels.md"
 EXECUTED = [README, QUICKSTART, DESIGNS, CLASSIFICATION, CHOOSING, BIAS, REGRESSION]
-INDEX = ROOT / "docs" / "index.md"
+INDEX, INTERIM = ROOT / "docs" / "index.md", ROOT / "docs" / "interim.md"
 EXECUTED += [PLANNING, PLOTS, AUDITING, HOWTO, STATSMODELS, INDEX]
 EXECUTED += [ROOT / "docs" / f"{name}.md" for name in ("interim", "many_arms", "ratios", "reports")]
 SLOW = {
@@ -29,11 +29,12 @@ SLOW = {
     DESIGNS,
     CLASSIFICATION,
     REGRESSION,
-    PLANNING,
     PLOTS,
     AUDITING,
+    INTERIM,
 }  # several designs compile
-PAGES = [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW), id=page.name) for page in EXECUTED]
+MARKS = dict.fromkeys(SLOW, pytest.mark.slow) | {PLANNING: pytest.mark.long}  # many trials are simulated
+PAGES = [pytest.param(page, marks=MARKS.get(page, ()), id=page.name) for page in EXECUTED]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 import adaptinf
 
@@ -64,13 +67,13 @@ def imported(path: Path) -> set[str]:
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     """Sets of modules that all import each other, directly or not."""
-    reach = {name: set(below) for name, below in graph.items()}
-    for middle in graph:
-        for name in graph:
-            if middle in reach[name]:
-                reach[name] |= reach[middle]
-    alike = {name: frozenset(other for other in reach[name] if name in reach[other]) for name in graph}
-    return [set(circle) for circle in sorted(set(alike.values()), key=sorted) if circle]
+    names = sorted(graph)
+    places = {name: place for place, name in enumerate(names)}
+    edges = [(places[name], places[other]) for name in names for other in graph[name]]
+    matrix = coo_array((np.ones(len(edges)), tuple(zip(*edges, strict=True))), (len(names), len(names)))
+    count, labels = connected_components(matrix, connection="strong")
+    found = [{names[place] for place in np.flatnonzero(labels == label)} for label in range(count)]
+    return sorted((circle for circle in found if len(circle) > 1), key=sorted)
 
 
 def test_circles_are_seen() -> None:

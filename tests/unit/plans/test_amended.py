@@ -46,6 +46,7 @@ def test_a_look_may_have_nothing_left_to_spend() -> None:
     assert several.look(log).decision == "continue"
 
 
+@pytest.mark.slow
 def test_the_level_holds_if_the_size_follows_the_pooled_variance() -> None:
     """640 trials; after look 1 the length is changed by the pooled standard deviation; within 4 errors."""
     plan, rejected = plan_of(alpha=0.2, spending="lan-demets-pocock", looks=[60, 120]), 0

@@ -147,6 +147,7 @@ def test_simulated_looks_use_the_calendar() -> None:
     assert log.n_rounds == 200
 
 
+@pytest.mark.slow
 def test_the_level_holds_by_date() -> None:
     """Two-sided 20%, Pocock's spending, an arm's outcomes late at random; 512 trials, within 4 errors."""
     plan = plan_of(

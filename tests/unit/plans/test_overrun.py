@@ -65,6 +65,7 @@ def test_without_later_rounds_nothing_changes() -> None:
     assert says(plan.analyse(log_of()).notes, claims.OVERRUN)
 
 
+@pytest.mark.slow
 def test_the_test_keeps_its_level_and_the_interval_its_coverage() -> None:
     """200 trials each without and with an effect, 40 later rounds; within 4 errors."""
     for effect, runs in ((0.0, 200), (0.3, 200)):

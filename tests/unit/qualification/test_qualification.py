@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import copy
+import functools
 import hashlib
 import json
 import os
@@ -31,9 +33,19 @@ from adaptinf.qualification.qualification_page import html_of, text_of
 from adaptinf.qualification.rows import FAIL, PASS, UNTESTED, Known, Row
 
 QUICK = ("Uniform", "Thompson", "UCB", "PrivateUCB")
+ONCE = functools.cache(packages)
 
 
-@pytest.mark.parametrize("test", [*number_tests(), *noise_tests(), *trial_tests()], ids=lambda one: one.name)
+@pytest.fixture(autouse=True)
+def packages_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digests of thousands of files that no test in this process changes."""
+    monkeypatch.setattr(qualified, "packages", lambda names: copy.deepcopy(ONCE(names)))
+
+
+LIVE = [pytest.param(test, marks=[pytest.mark.slow] * ("killed" in test.name)) for test in trial_tests()]
+
+
+@pytest.mark.parametrize("test", [*number_tests(), *noise_tests(), *LIVE], ids=lambda one: one.name)
 def test_this_machine_gives_the_known_answer(test: Known) -> None:
     row = test.row()
     assert row.verdict == PASS, row
@@ -101,10 +113,10 @@ def test_an_answer_that_a_trial_lost_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert (row.verdict, row.obtained[:13]) == (FAIL, "AdaptinfError")
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """A folder of packages with a copy of this one, recorded as pip does."""
-    site = tmp_path / "site"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
+    """A folder of packages with a copy of this one, recorded as pip does, and the rows on it."""
+    site = tmp_path_factory.mktemp("installed") / "site"
     shutil.copytree(
         Path(adaptinf.__file__).parent, site / "adaptinf", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -121,7 +133,7 @@ def installed(tmp_path: Path) -> Path:
             digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).decode().rstrip("=")
             lines.append(f"{path.relative_to(site).as_posix()},sha256={digest},{path.stat().st_size}")
     (about / "RECORD").write_text("\n".join([*lines, f"{about.name}/RECORD,,"]) + "\n")
-    return site
+    return site, rows_in(site)
 
 
 def rows_in(site: Path) -> dict[str, list[str]]:
@@ -145,23 +157,24 @@ def rows_in(site: Path) -> dict[str, list[str]]:
     return rows
 
 
-def test_a_changed_and_a_missing_file_are_found(installed: Path) -> None:
-    recorded = list(installed.rglob("*"))
-    whole = rows_in(installed)["adaptinf 0.1.0"]
-    assert whole[0] == PASS
+def test_a_changed_and_a_missing_file_are_found(installed: tuple[Path, dict[str, list[str]]]) -> None:
+    site, rows = installed
+    files = [path for path in site.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     # The record does not have a digest of itself.
-    assert whole[1] == f"{sum(path.is_file() for path in recorded) - 1} files as installed"
-    spoilt = installed / "adaptinf" / "theory" / "tradeoff.py"
+    assert rows["adaptinf 0.1.0"][:2] == [PASS, f"{len(files) - 1} files as installed"]
+    spoilt = site / "adaptinf" / "theory" / "tradeoff.py"
     spoilt.write_text(spoilt.read_text().replace("0.5", "0.4", 1) + "\n")
-    (installed / "adaptinf" / "py.typed").unlink()
-    assert rows_in(installed)["adaptinf 0.1.0"][:2] == [
+    (site / "adaptinf" / "py.typed").unlink()
+    assert rows_in(site)["adaptinf 0.1.0"][:2] == [
         FAIL,
         "changed: adaptinf/theory/tradeoff.py; missing: adaptinf/py.typed",
     ]
 
 
-def test_a_missing_extra_is_no_failure_and_a_wrong_version_is(installed: Path) -> None:
-    rows = rows_in(installed)
+def test_a_missing_extra_is_no_failure_and_a_wrong_version_is(
+    installed: tuple[Path, dict[str, list[str]]],
+) -> None:
+    _, rows = installed
     assert rows["adaptinf"][0] == PASS
     assert rows["adaptinf[word]"] == [
         UNTESTED,

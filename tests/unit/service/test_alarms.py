@@ -207,6 +207,7 @@ def test_a_receiver_that_hangs_or_is_a_stranger_stops_nobody(
         assert len({told["id"] for told in receiver.messages()}) == 1
 
 
+@pytest.mark.slow
 def test_a_kill_loses_no_alarm(path: Path, receiver: Receiver) -> None:
     text = (
         "[alarms]\nevery_seconds = 1\nfree_gigabytes = 1e9\n"

@@ -141,7 +141,7 @@ DESIGNS = [
 ]
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("design", "kinds"), DESIGNS, ids=["PrivateUCB", "DPConSE"])
 def test_every_covered_answer_is_equal_to_the_byte(design: Any, kinds: tuple[str, ...], number: int) -> None:
     for pair in pairs(design, number, kinds):

@@ -63,6 +63,7 @@ def tokens_at(path: Path) -> dict[str, str]:
         return {name: trial.add_token(name.lower()).text for name in ("ASSIGNER", "RECORDER")}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_shell_client_and_its_retries(path: Path) -> None:
     (code,) = re.findall(r"^```bash\n(.*?)^```", CLIENTS, re.MULTILINE | re.DOTALL)

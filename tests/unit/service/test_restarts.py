@@ -19,6 +19,7 @@ __all__ = ["database", "tokens"]
 CLIENTS, RESTARTS = 6, 3
 
 
+@pytest.mark.slow
 @needs_postgres
 @pytest.mark.parametrize("options", [(), ("--workers", "2")], ids=["one", "two"])
 def test_a_database_that_is_killed_loses_nothing(

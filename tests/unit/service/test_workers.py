@@ -47,6 +47,20 @@ def served(database: Database, tokens: dict[str, str]) -> Iterator[Process]:
     process.kill()
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[Process, Database, dict[str, str]]]:
+    """Two workers, their trial and its tokens, for the tests that kill nothing."""
+    database = server().database()
+    with ai.Trial.create(database, ai.designs.Thompson(floor=0.1), ["A", "B"], horizon=500) as trial:
+        tokens = {role: trial.add_token(role).text for role in ROLES}
+    process = Process(database, "--workers", "2")
+    yield process, database, tokens
+    process.kill()
+
+
+Shared = tuple[Process, Database, dict[str, str]]
+
+
 def workers_of(process: Process) -> list[int]:
     """Ids of the processes that answer: the children of the one from which they are started."""
     (loaded,) = [pid for pid in children(process.process.pid) if b"forkserver" in command(pid)]
@@ -89,31 +103,8 @@ def figure(text: str, name: str) -> float:
 
 
 @needs_postgres
-def test_two_workers_are_one_service(served: Process, database: Database, tokens: dict[str, str]) -> None:
-    assert served.line.startswith("serving postgresql://")
-    assert len(workers_of(served)) == 2
-    with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(lambda number: pair(served, tokens, number), range(40)))
-    assert sorted(number for number, _ in told) == list(range(1, 41))
-    seen = set()
-    for _ in range(4):  # Each answer has the sum over both workers, and none contains counts of the trial.
-        text = httpx2.get(f"{served.address}/metrics").text
-        assert "adaptinf_trial" not in text
-        seen.add(figure(text, "adaptinf_answers_total"))
-        known = {"authorization": f"Bearer {tokens['monitor']}"}
-        text = httpx2.get(f"{served.address}/metrics", headers=known).text
-        assert figure(text, "adaptinf_trial_rounds") == 40.0
-        seen.add(figure(text, "adaptinf_answers_total"))
-    assert seen == set(range(80, 88))
-    assert served.stop()[0] == 0
-    with ai.Trial.open(database) as trial:
-        status = trial.verify()
-        assert (status.rounds, status.pending, status.rows) == (40, 0, 4 + 80)
-        assert [trial.assign(f"p{n}", key=f"a{n}").arm for n in range(40)] == [arm for _, arm in told]
-
-
-@needs_postgres
-def test_a_visitor_is_known_to_both(served: Process, tokens: dict[str, str]) -> None:
+def test_a_visitor_is_known_to_both(shared: Shared) -> None:
+    served, _, tokens = shared
     cookies: dict[str, str] = {}
 
     def ask(method: str, path: str, **given: Any) -> Any:
@@ -131,6 +122,33 @@ def test_a_visitor_is_known_to_both(served: Process, tokens: dict[str, str]) -> 
     assert [ask("GET", "/page").status_code for _ in range(8)] == [303] * 8
 
 
+@needs_postgres
+def test_two_workers_are_one_service(shared: Shared) -> None:
+    served, database, tokens = shared
+    begun = figure(httpx2.get(f"{served.address}/metrics").text, "adaptinf_answers_total") + 1.0
+    assert served.line.startswith("serving postgresql://")
+    assert len(workers_of(served)) == 2
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda number: pair(served, tokens, number), range(40)))
+    assert sorted(number for number, _ in told) == list(range(1, 41))
+    seen = set()
+    for _ in range(4):  # Each answer has the sum over both workers, and none contains counts of the trial.
+        text = httpx2.get(f"{served.address}/metrics").text
+        assert "adaptinf_trial" not in text
+        seen.add(figure(text, "adaptinf_answers_total"))
+        known = {"authorization": f"Bearer {tokens['monitor']}"}
+        text = httpx2.get(f"{served.address}/metrics", headers=known).text
+        assert figure(text, "adaptinf_trial_rounds") == 40.0
+        seen.add(figure(text, "adaptinf_answers_total"))
+    assert seen == {begun + answers for answers in range(80, 88)}
+    assert served.stop()[0] == 0
+    with ai.Trial.open(database) as trial:
+        status = trial.verify()
+        assert (status.rounds, status.pending, status.rows) == (40, 0, 4 + 80)
+        assert [trial.assign(f"p{n}", key=f"a{n}").arm for n in range(40)] == [arm for _, arm in told]
+
+
+@pytest.mark.slow
 @needs_postgres
 def test_a_worker_that_was_killed_is_replaced(
     served: Process, database: Database, tokens: dict[str, str]

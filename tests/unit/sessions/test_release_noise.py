@@ -57,6 +57,11 @@ PHASES: list[tuple[Design, Any]] = [
 """Designs in phases, and the contexts that they have."""
 
 
+def test_units_are_four_roundings_above_the_scale_of_the_kernels() -> None:
+    units = 3.0 * GRID_UNITS
+    assert releasing.unit_scale(3.0) == units + 4.0 * math.ulp(units)
+
+
 def kind(design: Design) -> str:
     return str(design)[:60]
 

@@ -73,6 +73,11 @@ class TestTails:
         assert abs(own.mean() - 1.0) < 4.5 * np.sqrt(variance / own.size)
         assert abs(own.var() / variance - 1.0) < 4.5 * np.sqrt(5.0 / own.size)  # kurtosis 6
 
+    def test_a_reward_is_its_mean_and_a_draw_of_scale_1_and_3_degrees(self) -> None:
+        drawn = HeavyTailedArms([0.5, 1.5])._drawn(np.random.default_rng(1), 4)
+        expected = np.random.default_rng(1).standard_t(3.0, (4, 2)) + np.array([0.5, 1.5])
+        np.testing.assert_allclose(drawn, expected, rtol=1e-15)
+
     def test_spending_has_its_mean_and_its_share_of_buyers(self) -> None:
         env = HeavyTailedArms([1.0, 2.0], law="spending", buyers=0.1, spread=0.5)
         log = ai.designs.Uniform().run(env, 40_000, rng=0)

@@ -25,11 +25,16 @@ from adaptinf.designs import (
 )
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import BernoulliArms, Classification, FiniteContext, NormalArms, Tableau
-from adaptinf.simulation.replicate import BLOCK, seed_sequence
+from adaptinf.simulation.replicate import BLOCK, seed_sequence, written_arrays
 from adaptinf.workers import spread
 
 ARMS = BernoulliArms([0.3, 0.5, 0.7])
 CONTEXTS = FiniteContext([0.6, 0.4], [[0.3, 0.7], [0.6, 0.2]])
+
+
+def test_kernels_write_one_status_a_propensity_an_arm_and_five_numbers_a_release() -> None:
+    shapes = {name: array.shape for name, array in written_arrays(3, 2).items()}
+    assert shapes == {"status": (1,), "propensity": (3,), "released": (2, 5)}
 
 
 def same(one: Replications, other: Replications) -> None:

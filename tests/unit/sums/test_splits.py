@@ -80,6 +80,14 @@ def test_merged_in_any_order_and_split_sums_are_those_of_the_rows(engine: str, *
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=60, deadline=None, derandomize=True)
+@LOGS
+def test_sixty_logs_in_any_order_and_split(engine: str, **log: Any) -> None:
+    assert_splits(engine, **log)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=500, deadline=None, derandomize=True)
 @LOGS
 def test_five_hundred_logs_in_any_order_and_split(engine: str, **log: Any) -> None:

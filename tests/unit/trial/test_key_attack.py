@@ -29,6 +29,13 @@ from adaptinf.trial import Trial, requests
 from adaptinf.trial.keys import data_key
 
 PRIVATE = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
+BOTH = pytest.mark.parametrize(
+    "design",
+    [
+        pytest.param(Thompson(floor=0.1), id="Thompson"),
+        pytest.param(PRIVATE, id="PrivateUCB", marks=pytest.mark.slow),
+    ],
+)
 
 
 @pytest.fixture
@@ -63,7 +70,7 @@ def test_without_a_key_everything_is_found(path: Path, thief: Path, monkeypatch:
     assert found_out["journal.entry", 1, "digits"] == 0.001
 
 
-@pytest.mark.parametrize("design", [Thompson(floor=0.1), PRIVATE], ids=["Thompson", "PrivateUCB"])
+@BOTH
 def test_with_a_key_nothing_is_found(
     path: Path, thief: Path, key: Path, design: Design, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +100,7 @@ def test_with_a_key_nothing_is_found(
         assert key_attack.opened_by_what_is_stored(file) == 0
 
 
-@pytest.mark.parametrize("design", [Thompson(floor=0.1), PRIVATE], ids=["Thompson", "PrivateUCB"])
+@BOTH
 def test_lengths_and_pages_of_commits_tell_nothing(
     path: Path, thief: Path, key: Path, design: Design
 ) -> None:

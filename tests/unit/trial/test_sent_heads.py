@@ -57,6 +57,7 @@ def test_a_command_reads_the_latest_head(path: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_no_request_waits_for_a_command(path: Path) -> None:
     with Trial.create(path, DESIGN, ["a", "b"], 50, heads=["sleep", "3"]) as trial:
         trial.assign("unit", key="a")

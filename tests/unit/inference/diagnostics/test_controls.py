@@ -113,6 +113,7 @@ def test_columns_that_are_no_contexts_and_sums_are_refused() -> None:
     assert says(refusal.value.reason, NEEDS_ROWS)
 
 
+@pytest.mark.slow
 def test_right_propensities_keep_the_level() -> None:
     """Of .05, over 400 logs, within a probability of 1e-4."""
     tests = [control_test(profile_of(log_of(frame(rounds=300, seed=seed))), "age") for seed in range(400)]

@@ -140,6 +140,8 @@ def test_propensities_that_vary_within_a_group_are_refused():
     assert error.value.alternatives[0] == "aipw"
     marked = CATE(simple_log(frame), by="site", rounds=np.full(600, True)).fit()
     assert says(marked.notes, effects.MARKED_VARY, groups=site)
+    rest = CATE(simple_log(frame), by="site", rounds=np.arange(600) < 599).fit()
+    assert not says(rest.notes, effects.MARKED_VARY)
 
 
 def test_one_propensity_a_round_serves_as_well():

@@ -18,7 +18,9 @@ from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.effect_weights import Past, combined_weights, contrast_weights
+from adaptinf.inference.effects.group_question import arm_propensities
 from adaptinf.inference.effects.group_scores import group_aipw
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray, IntArray
 
@@ -332,3 +334,12 @@ def test_weights_of_the_previous_batch_are_unbiased_where_contexts_move_propensi
     assert abs(error["previous"].mean()) < 4.0 * spread
     assert miss.mean() < 0.06 + 4.0 * math.sqrt(0.06 * 0.94 / (2 * runs))
     assert abs(error["own"].mean()) > 10.0 * spread, error["own"].mean()
+
+
+def test_the_chosen_propensity_gives_both_where_there_are_two_arms_only() -> None:
+    given, pair = replace(arrays(), propensities=None), np.array([0, 1])
+    two, three = (profile_of(AdaptiveLog.from_arrays(given, arms=arms)) for arms in ("ab", "abc"))
+    np.testing.assert_allclose(arm_propensities(two, pair), arrays().propensities, rtol=1e-12)
+    assert arm_propensities(three, pair) is None
+    unlogged = AdaptiveLog.from_arrays(replace(given, propensity=None), arms="ab", propensity_status="absent")
+    assert arm_propensities(profile_of(unlogged), pair) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import adaptinf as ai
 from adaptinf.claims.data import covariates, ratios
 from adaptinf.claims.recommendations import NO_SEQUENCE_OF_RATIOS
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.recommend.recommendation import _beside
 from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.log.validation import nested_options
 
@@ -92,6 +94,15 @@ def test_rows_with_covariates_come_before_those_without_and_are_shorter() -> Non
     assert says(first.assumes, covariates.UNMOVED, names="prior")
     assert table.best.call.endswith("fit(estimator='aipw', weights='combined', covariate='prior')")
     assert says(table.fit().notes[0], covariates.VARIANCE, names="prior")
+
+
+def test_sequences_stand_beside_the_valid_method_that_leaves_least_unanswered() -> None:
+    rows = ai.recommend(log_of(frame()), "contrast", **PAIR).methods
+    valid, *_ = [row for row in rows if row.verdict.valid]
+    other = replace(valid, verdict=replace(valid.verdict, unanswered=2))
+    refused = replace(valid, verdict=replace(valid.verdict, label="not valid", unanswered=2))
+    found = [[row.verdict.unanswered for row in _beside(least, rows)] for least in ([refused], [other], [])]
+    assert found == [[0] * len(rows), [2] * len(rows), [0] * len(rows)]
 
 
 def test_what_is_refused_and_why() -> None:

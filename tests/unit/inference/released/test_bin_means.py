@@ -103,6 +103,7 @@ def test_arrays_of_the_log_are_never_read(method: str) -> None:
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
 def test_p_is_at_most_alpha_exactly_where_the_interval_excludes_the_null(method: str, alpha: float) -> None:
     result = BinMeans(gathered()).fit(method=method)
+    assert result.validity == {"budget": "asymptotic", "anytime": "exact"}[method]
     limits = result.conf_int(alpha)
     assert len(limits) > 20
     for null in (*np.linspace(0.0, 1.0, 53), 0.337, 1e-9):

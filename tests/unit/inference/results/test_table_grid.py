@@ -29,7 +29,7 @@ def test_there_are_sixty() -> None:
     assert {name.partition(", ")[0] for name in fits()} == set(LOGS)
 
 
-@pytest.mark.parametrize("adjust", [None, "holm", "max-t"])
+@pytest.mark.parametrize("adjust", [None, "holm", pytest.param("max-t", marks=pytest.mark.slow)])
 def test_eighty_columns_and_six_lines(adjust: str | None) -> None:
     for name, result in each():
         try:

@@ -12,6 +12,7 @@ from adaptinf.inference.arms.data import pair_tables
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.results import Results
 from adaptinf.inference.scores import joint_levels
+from adaptinf.inference.scores.batch_sums import arm_factors
 from adaptinf.inference.scores.inverse import arm_scores, combined_weights
 from adaptinf.inference.scores.means import weighted_means
 from adaptinf.inference.scores.pair_scores import pair_scores
@@ -32,6 +33,12 @@ def rounds(level: float = 3.0) -> LogArrays:
     reward = rng.gamma(2.0, size=ROUNDS) + level * action
     own = every[np.arange(ROUNDS), action]
     return LogArrays(action=action, reward=reward, propensity=own, propensities=every, batch=batch)
+
+
+def test_the_first_arm_of_a_pair_counts_for_it_and_the_second_against_it() -> None:
+    codes = np.array([[1, 0], [2, 0]])
+    assert arm_factors(codes, 3).tolist() == [[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]]
+    assert arm_factors(codes, 3, np.array([2.0, 0.5])).tolist() == [[-2.0, 1.0, 0.0], [-0.5, 0.0, 1.0]]
 
 
 @pytest.mark.parametrize("uniform", [False, True])

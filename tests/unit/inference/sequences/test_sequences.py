@@ -23,6 +23,7 @@ from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.arm_order import ORDER
 from adaptinf.inference.recommend.rows import sequence_rows
+from adaptinf.inference.sequences import sequence_methods
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.sequence_results import SequenceResults, spread_rounds
 from adaptinf.inference.sequences.sides import BettingSide, betting_peak, predictable_moments
@@ -226,6 +227,13 @@ def test_sequences_move_with_the_unit_of_the_rewards() -> None:
         np.testing.assert_allclose(
             second.conf_int().to_numpy(), 10.0 * first.conf_int().to_numpy() + shift, atol=1e-9
         )
+
+
+def test_sequences_that_errors_suggest() -> None:
+    assert {name for name, one in sequence_methods.METHODS.items() if one.offered} == {
+        "betting",
+        "asymptotic",
+    }
 
 
 @pytest.mark.parametrize("method", METHODS)

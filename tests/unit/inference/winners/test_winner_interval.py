@@ -188,6 +188,7 @@ class TestModel:
         assert wide["low"].iloc[0] <= 0.3 <= wide["high"].iloc[0]
         assert not narrow["low"].iloc[0] <= 0.3 <= narrow["high"].iloc[0]
 
+    @pytest.mark.slow
     def test_equal_arms_are_covered_where_the_usual_interval_is_not(self) -> None:
         arms = ai.environments.NormalArms([0.0] * 6)
         found = ai.audit.coverage(
