@@ -165,20 +165,13 @@ class PlannedLooks(Acts):
                 "by arm determine later looks"
             )
         refuse("amend_plan", problems)
-        changed: Any = plan
-        if self._last_stage:
-            changed = changed.amended(self._last_stage, looks, **changes)
-        else:
-            changed = changed.changed(
-                looks=looks, **({"horizon": None} if not self.by_date else {}), **changes
-            )
+        stored: Any = plan
+        changed = stored.amended(self._last_stage, looks, **changes)
         most = self.declared["horizon"]
         told = f"the trial can have at most {most:,} participants, got looks that need {changed.horizon:,}"
         refuse("amend_plan", [told] if changed.horizon > most else [])
         if changed.horizon < self.session.rounds:
             refuse("amend_plan", [f"{self.session.rounds:,} participants have been assigned already"])
-        if changed.arguments["clock"] != plan.arguments["clock"]:
-            refuse("amend_plan", ["clock cannot be changed"])
         stated = {PLAN: changed.arguments, LOOKS: changed.looks.tolist(), "blinded": blinded}
         return {"kind": AMENDED_PLAN, **stated, "reason": reason, "by": by}
 

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 from adaptinf.audit.simulation.sample_sizes import SampleSize
-from adaptinf.parameters import COUNT, refuse
+from adaptinf.parameters import Count, refuse
 from adaptinf.plans.plan_characteristics import PlanCharacteristics, characteristics
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from adaptinf.simulation.environments import Environment
     from adaptinf.typing import RandomSource
 
+_CHANGEABLE = ("horizon", "futility", "drop", "delay", "accrual", "dropout")
+"""Arguments, besides looks, on which neither the level nor what is compared depends."""
+
 
 class Planning(PlannedTrial):
     """Sizes and power of a plan."""
@@ -29,11 +32,12 @@ class Planning(PlannedTrial):
         Parameters
         ----------
         taken : int
-            Number of looks so far, at least 1.
+            Number of looks so far.
         looks : sequence
             All looks, the first ones as before; the last may be before or after the former horizon.
         **changes
-            Further arguments, such as `horizon` of looks by date, or `futility` by look.
+            `horizon` of looks by date, `futility` or `drop` by look, and the `delay`, `accrual` and `dropout`
+            of simulations; other arguments cannot be changed in a trial that has begun.
 
         Returns
         -------
@@ -44,7 +48,8 @@ class Planning(PlannedTrial):
         Raises
         ------
         ParameterError
-            If looks that have been taken are changed, or the arguments are invalid together.
+            If looks that have been taken are changed, or other arguments, or the arguments are invalid
+            together.
 
         Notes
         -----
@@ -63,8 +68,9 @@ class Planning(PlannedTrial):
         3     300     1.000  0.050  1.999
         """
         listed, before = list(looks), list(self.given["looks"])
-        problems = COUNT("taken", taken)
-        if not problems and (taken >= len(before) or listed[:taken] != before[:taken]):
+        problems = Count(0)("taken", taken)
+        problems += [f"{name} cannot be changed" for name in changes if name not in _CHANGEABLE]
+        if not problems and taken and (taken >= len(before) or listed[:taken] != before[:taken]):
             problems.append(
                 f"looks must begin with the {taken} that have been taken, {before[:taken]!r:.60}, of "
                 f"{len(before)}, got {listed!r:.60}"
