@@ -7,10 +7,12 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 from adaptinf.audit.simulation.sample_sizes import SampleSize
+from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.parameters import Count, refuse
 from adaptinf.plans.plan_characteristics import PlanCharacteristics, characteristics
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
+from adaptinf.plans.planning.information import information_after, required_information
 from adaptinf.plans.planning.protocol import Protocol
 from adaptinf.plans.planning.sizes import PowerCurve, power_curve, sample_size
 
@@ -36,8 +38,9 @@ class Planning(PlannedTrial):
         looks : sequence
             All looks, the first ones as before; the last may be before or after the former horizon.
         **changes
-            `horizon` of looks by date, `futility` or `drop` by look, and the `delay`, `accrual` and `dropout`
-            of simulations; other arguments cannot be changed in a trial that has begun.
+            `horizon` of looks by date or information, `futility` or `drop` by look, and the `delay`,
+            `accrual` and `dropout` of simulations; other arguments cannot be changed in a trial that has
+            begun.
 
         Returns
         -------
@@ -77,7 +80,7 @@ class Planning(PlannedTrial):
             )
         refuse("Plan.amended", problems)
         spent: dict[str, Any] = {"earlier": self.fractions[:taken].tolist()}
-        if self.start is None:
+        if self.clock == "rounds":
             spent["horizon"] = None
         return self.changed(looks=listed, **{**spent, **changes})
 
@@ -266,6 +269,67 @@ class Planning(PlannedTrial):
         found = self.operating_characteristics(environment, replications, rng, n_jobs=n_jobs)
         seed: Any = rng
         return Protocol(self, found, int(seed) if isinstance(seed, Integral) else None)
+
+    def information(self, log: AdaptiveLog) -> float:
+        """Information of a log about the difference: the inverse of its squared standard error.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The trial so far, as in `look`.
+
+        Returns
+        -------
+        float
+            The smallest of several treatments; 0 before both arms have the plan's `least` number of effective
+            rewards and outcomes. This is what looks with ``clock="information"`` wait for.
+
+        Raises
+        ------
+        InvalidForLog
+            If propensities are missing, or rewards are, other than at random.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> log = coin.run(ai.environments.NormalArms([0.0, 0.3]), horizon=100, rng=0)
+        >>> round(plan.information(log), 1)
+        26.0
+        """
+        require_log("Plan.information", log, incomplete=True)
+        return float(information_after(self, log)[-1])
+
+    def required_information(self, difference: float, power: float = 0.9) -> float:
+        """Information that the last look needs for a given power, whatever the variance and the allocation.
+
+        Parameters
+        ----------
+        difference : float
+            The true difference.
+        power : float
+            Required probability of rejection, in (0, 1).
+
+        Returns
+        -------
+        float
+            From the joint normal distribution of the scores at looks at the plan's shares.
+
+        Raises
+        ------
+        ParameterError
+            If arguments are invalid, or the plan has several treatments or another law.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> round(plan.required_information(0.5), 1)
+        42.2
+        """
+        return required_information(self, difference, power)
 
     def conditional_power(self, log: AdaptiveLog, difference: float | None = None) -> float:
         """Probability that a trial under way will reject, if the true difference has a given value.

@@ -136,7 +136,7 @@ def fixed_law(plan: PlannedTrial, environment: Environment) -> FixedLaw | None:
         plan.law != "z"
         or plan.joint
         or plan.strata
-        or plan.start is not None
+        or plan.clock != "rounds"
         or shares is None
         or variance is None
         or inner
@@ -192,7 +192,7 @@ def sample_size(
     problems += problems_of(power=(power, OPEN_SHARE), longest=(longest, COUNT))
     if len(scenarios) > 1:
         problems.append("environment must be a single environment; power_curve takes several")
-    if plan.start is not None:
+    if plan.clock != "rounds":
         problems.append('sample_size finds a number of rounds: plan must have clock="rounds"')
     if not problems:
         problems = _reachable(plan, next(iter(scenarios.values())))
