@@ -30,6 +30,7 @@ from adaptinf.parameters import BOOLEAN, check, number_array, refuse
 from adaptinf.plans.decisions import Course, Rule, with_all
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
+from adaptinf.plans.planning.committee import CommitteeReport
 from adaptinf.plans.planning.dates import Start, horizon_of, look_days, moment_of
 from adaptinf.plans.planning.planner import Planning
 from adaptinf.plans.planning.timing import Timing
@@ -286,6 +287,41 @@ class Plan(Planning):
             return self._overrun(log, course)
         kinds = {"z": self._results, "rerandomization": self._ranked, "exact": self._counted}
         return kinds[self.law](log, course)
+
+    def committee(self, log: AdaptiveLog, closed: bool = False) -> CommitteeReport:
+        """The report for the data monitoring committee: open, or closed with results by arm.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The trial so far, as in `look`.
+        closed : bool
+            Whether to show participants and outcomes by arm, the statistics of looks, and the conditional
+            power or the result. By default all arms are pooled.
+
+        Returns
+        -------
+        CommitteeReport
+            Use `to_markdown()`, or ``ai.report(plan.committee(log, closed=True), "closed.html")``. The file
+            of a closed report is readable only by its owner.
+
+        Raises
+        ------
+        ParameterError
+            If `closed` is not a boolean, or the log has other arms.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> log = coin.run(ai.environments.NormalArms([0.0, 0.1]), horizon=120, rng=0)
+        >>> plan.committee(log).facts["Participants"]
+        '120'
+        """
+        check("Plan.committee", closed=(closed, BOOLEAN))
+        self.codes(log)
+        return CommitteeReport(self, log, closed)
 
     def _overrun(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering, with all data in place of the last look that tested something."""

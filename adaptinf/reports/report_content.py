@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.recommend import Recommendation
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import PublicLog
-    from adaptinf.plans import Protocol
+    from adaptinf.plans import CommitteeReport, Protocol
     from adaptinf.reports.data_digest import Source
     from adaptinf.reports.shown_numbers import Shown
     from adaptinf.sums import Sums
@@ -391,3 +391,17 @@ def protocol_page(appendix: Protocol, stamp: Stamp) -> str:
     ]
     covers = page.PLAN(design=found.design, trials=found.replications)
     return written(stamp.title, [paragraph(f"{covers} {stamp.date}."), contents(sections), divided(sections)])
+
+
+def committee_page(found: CommitteeReport, stamp: Stamp) -> str:
+    """The page for a data monitoring committee; numbers of a private trial are in the frame."""
+    first, *further = found.statements
+    told = [paragraph(f"{first} {stamp.date}."), listed(further), defined(found.facts.items())]
+    taken = hypertext(found.looks, "Looks", ()) if len(found.looks) else paragraph(page.NO_LOOKS())
+    sections = [("state", "The trial so far", "\n".join(told[1:])), ("looks", "Looks taken so far", taken)]
+    if found.closed:
+        sections.append(("arms", "Outcomes by arm", hypertext(found.by_arm, "Sample means", ())))
+    sections.append(stamp.closing())
+    promise = uncovered_promise(found.log, LogFacts.of(found.log), released=False)
+    whole = "\n".join([told[0], contents(sections), divided(sections)])
+    return written(stamp.title, [_framed(promise, whole, "")])

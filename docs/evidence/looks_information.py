@@ -20,7 +20,7 @@ import numpy as np
 import adaptinf as ai
 from adaptinf.plans.planning.information import rounds_reached
 
-SEED, TRIALS, ALPHA = 20261128, 512, 0.05
+SEED, TRIALS, ALPHA = 20261128, 2_048, 0.05
 DESIGNS = {
     "coin": ai.designs.Uniform(),
     "Thompson, floor .1": ai.designs.Thompson(prior="normal", floor=0.1),
@@ -93,7 +93,8 @@ def levels(trials: int) -> tuple[str, bool]:
                 f"| {design} | {drift:g} sd | {one.spending} | {mark}{error:.3f}{mark} | {cover:.3f} | "
                 f"{one.size:.0f} |"
             )
-    head = "| design | drift | spending | errors | coverage | mean size |\n| --- | --- | --- | ---: | ---: | ---: |"
+    head = "| design | drift | spending | errors | coverage | mean size |"
+    head += "\n| --- | --- | --- | ---: | ---: | ---: |"
     told = (
         f"- Errors are at most .055, and intervals after the stop cover in at least .94 of the trials, both "
         f"with three Monte Carlo\n  errors, in {sum(good)} of {len(good)} rows of {trials:,} trials."
@@ -123,20 +124,21 @@ def page(trials: int) -> tuple[str, bool]:
     return (
         f"""# Looks by information
 
-Command: `python docs/evidence/looks_information.py`. Seed: {SEED}. Date: {evidence.stamp()}. Processor time: {spent:.0f} s.
+Command: `python docs/evidence/looks_information.py`. Seed: {SEED}. Date: {evidence.stamp()}. Processor
+time: {spent:.0f} s.
 
 ## Errors
 
-Both arms are equal, with normal outcomes; a level that drifts rises linearly by one standard deviation. Looks are at information
-25, 50 and 75, in at most 600 participants, two-sided at 5%. Under an adaptive design, the time of a look depends on the arms that
-were drawn.
+Both arms are equal, with normal outcomes; a level that drifts rises linearly by one standard deviation. Looks
+are at information 25, 50 and 75, in at most 600 participants, two-sided at 5%. Under an adaptive design, the
+time of a look depends on the arms that were drawn.
 
 {first}
 
 ## Power if the variance is not as expected
 
-A coin, with a difference of .4. The last level of information is the one required for a power of .9; looks by rounds are after
-100, 200 and 300 participants. {trials:,} trials a row.
+A coin, with a difference of .4. The last level of information is the one required for a power of .9; looks
+by rounds are after 100, 200 and 300 participants. {trials:,} trials a row.
 
 {second}
 """,
