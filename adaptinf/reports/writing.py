@@ -128,8 +128,9 @@ def report(
     -----
     The file is self-contained: it includes its plots and makes no requests to any server. All text from the
     log is escaped. A report on a trial is readable only by its owner (mode 0600), like the files of the
-    trial's log; so is a closed report for a data monitoring committee, but not an open one. The same call writes the same bytes on the same day with the same versions. The plot of
-    allocation over time needs matplotlib; without it, the report says so instead.
+    trial's log; so is a closed report for a data monitoring committee, but not an open one. The same call
+    writes the same bytes on the same day with the same versions. The plot of allocation over time needs
+    matplotlib; without it, the report says so instead.
 
     For a private log, everything that its guarantee does not cover is in a marked frame; everything outside
     the frame is from ``log.public()``, from a result based on releases alone, or entered by the caller.
