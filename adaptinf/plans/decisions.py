@@ -31,7 +31,7 @@ def no_ends() -> IntArray:
 
 
 _GROWS = 1.0001
-"""Least ratio of the clocks of two tests: with less, a test adds nothing, and its law is costly to compute."""
+"""Least ratio of the clocks of two tests: with less, a test adds nothing, and its law is costly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
