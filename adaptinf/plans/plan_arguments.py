@@ -26,7 +26,7 @@ from adaptinf.parameters import (
 )
 from adaptinf.plans.planning.count_looks import count_problems
 from adaptinf.plans.planning.dates import date_problems
-from adaptinf.plans.planning.information import information_problems
+from adaptinf.plans.planning.information_looks import information_problems
 from adaptinf.plans.planning.timing import timing_problems
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray

@@ -20,11 +20,12 @@ from adaptinf.inference.group_sequential.score_process import ScoreProcess, Scor
 from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.stated_plans import looks_of, states_plan
 from adaptinf.parameters import refuse
 from adaptinf.plans.decisions import Course, Rule, follow
 from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
 from adaptinf.plans.planning.dates import Start, said_day
-from adaptinf.plans.planning.information import information_after, rounds_reached
+from adaptinf.plans.planning.information_looks import informed, rounds_reached
 from adaptinf.plans.planning.strata import inflated, stratified_processes
 from adaptinf.plans.planning.timing import Timing
 from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
@@ -160,7 +161,7 @@ class PlannedTrial(StoredPlan):
             if self.clock == "date":
                 reason = claims.GOES_ON_BY_DATE(day=said_day(self.looks[at + 1]))
             elif self.clock == "information":
-                now = float(information_after(self, log)[-1])
+                now = float(self.information_after(log)[-1])
                 reason = claims.GOES_ON_BY_INFORMATION(level=self.looks[at + 1], now=now)
             told = differs(log, at + 1, "continue") or reason
             raise InvalidForLog("Plan.analyse", told, ["plan.look(log)", "ConfidenceSequence"])
@@ -259,11 +260,25 @@ class PlannedTrial(StoredPlan):
         else:
             refuse("Plan", [] if as_of is None else ['as_of requires clock="date"'])
             by_rounds = self.clock == "rounds"
-            ends = self.looks[self.looks <= log.n_rounds] if by_rounds else rounds_reached(self, log)
+            ends = self.looks[self.looks <= log.n_rounds] if by_rounds else self.information_ends(log)
         if stage is None:
             return ends
         refuse("Plan.look", stage_problems(stage, len(ends), log.n_rounds))
         return ends[:stage]
+
+    def information_after(self, log: AdaptiveLog) -> FloatArray:
+        """Information after each round of a log up to the horizon, (T,)."""
+        rounds = min(log.n_rounds, self.horizon)
+        found = self.plain_processes(log, np.arange(1, rounds + 1))
+        assert log.arrays.propensities is not None
+        possible = log.arrays.propensities[:rounds, list(self.codes(log)[:-1])]
+        return informed(found, possible, self.rule.least)
+
+    def information_ends(self, log: AdaptiveLog) -> IntArray:
+        """Rounds up to each look by information that a log has reached."""
+        stated = [look["rounds"] for look in looks_of(log)] if states_plan(log) else []
+        known = self.information_after(log)
+        return rounds_reached(known, self.looks, stated, log.n_rounds, self.horizon)
 
     def codes(self, log: AdaptiveLog) -> tuple[int, ...]:
         """Positions of the treatments and the control among the log's arms."""

@@ -13,7 +13,6 @@ from adaptinf.inference.group_sequential.score_process import ScoreProcesses, sc
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.plans.planned_trial import PlannedTrial
-from adaptinf.plans.planning.information import rounds_reached
 from adaptinf.plans.planning.strata import inflated
 from adaptinf.plans.planning.timing import Calendar, calendar_of
 from adaptinf.plans.several import Following, SeveralCourse, left
@@ -69,7 +68,7 @@ def ends_of(plan: PlannedTrial, calendar: Calendar | None, log: AdaptiveLog | No
         return plan.looks
     if plan.clock == "information":
         assert log is not None
-        return rounds_reached(plan, log)
+        return plan.information_ends(log)
     assert calendar is not None
     ends = calendar.ends(plan.looks)
     full = np.flatnonzero(ends >= plan.horizon)

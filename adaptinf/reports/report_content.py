@@ -11,6 +11,7 @@ from adaptinf.audit.simulation.measures import hypertext
 from adaptinf.claims.logs.protocols import BOUNDS
 from adaptinf.claims.reports import answer as claims
 from adaptinf.claims.reports import page
+from adaptinf.claims.reports.trial_pages import NO_LOOK
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results.comparison import named_results
 from adaptinf.inference.results.explanation import lines
@@ -397,7 +398,7 @@ def committee_page(found: CommitteeReport, stamp: Stamp) -> str:
     """The page for a data monitoring committee; numbers of a private trial are in the frame."""
     first, *further = found.statements
     told = [paragraph(f"{first} {stamp.date}."), listed(further), defined(found.facts.items())]
-    taken = hypertext(found.looks, "Looks", ()) if len(found.looks) else paragraph(page.NO_LOOKS())
+    taken = hypertext(found.looks, "Looks", ()) if len(found.looks) else paragraph(NO_LOOK())
     sections = [("state", "The trial so far", "\n".join(told[1:])), ("looks", "Looks taken so far", taken)]
     if found.closed:
         sections.append(("arms", "Outcomes by arm", hypertext(found.by_arm, "Sample means", ())))

@@ -163,8 +163,7 @@ def report(
     day = _today() if on is None else on
     stamp = Stamp(title or _TITLE, call, day.isoformat(), brief, lists)
     if isinstance(data, _PLANNED):
-        text = _planned(data, alpha, stamp, title)
-        owner_only = isinstance(data, CommitteeReport) and data.closed
+        text, owner_only = _planned(data, alpha, stamp, title)
     elif (public := _public_part(data, log)) is not None:
         results, why = (data, "") if isinstance(data, Results) else answer_of(public)
         text = published_page(public, _shown(results, alpha, adjust), why, stamp)
@@ -189,13 +188,13 @@ def report(
 
 def _planned(
     data: OperatingCharacteristics | Protocol | CommitteeReport, alpha: float, stamp: Stamp, title: str | None
-) -> str:
-    """The page of a plan."""
+) -> tuple[str, bool]:
+    """The page of a plan, and whether it is for its owner alone."""
     if isinstance(data, CommitteeReport):
-        return committee_page(data, replace(stamp, title=title or data.title))
+        return committee_page(data, replace(stamp, title=title or data.title)), data.closed
     if isinstance(data, Protocol):
-        return protocol_page(data, replace(stamp, title=title or _PROTOCOL_TITLE))
-    return planned_page(data, alpha, replace(stamp, title=title or _PLAN_TITLE))
+        return protocol_page(data, replace(stamp, title=title or _PROTOCOL_TITLE)), False
+    return planned_page(data, alpha, replace(stamp, title=title or _PLAN_TITLE)), False
 
 
 def _public_part(*given: Any) -> PublicLog | None:

@@ -18,7 +18,6 @@ import evidence
 import numpy as np
 
 import adaptinf as ai
-from adaptinf.plans.planning.information import rounds_reached
 
 SEED, TRIALS, ALPHA = 20261128, 2_048, 0.05
 DESIGNS = {
@@ -62,7 +61,7 @@ def cells(design: str, drift: float, place: int, trials: int) -> Iterator[Cell]:
     for _ in range(trials):
         world = ai.environments.Tableau(rng.normal(size=(HORIZON, 2)) + level, reward_range=(-40.0, 40.0))
         log = DESIGNS[design].run(world, horizon=HORIZON, rng=rng)
-        ends = rounds_reached(plans[0], log)
+        ends = plans[0].information_ends(log)
         for row, plan in enumerate(plans):
             process = plan.process(log, ends)
             assert process is not None

@@ -48,7 +48,6 @@ PLAN = Claim(
     "{trials:,} trials of {design} were simulated for each scenario and sample size.",
     "note",
 )
-NO_LOOKS = Claim("reports.report", "No look has been taken yet.", "note")
 PLAN_CAPTION = Claim(
     "reports.report",
     "Simulation results ({trials:,} trials in each setting, tests at level {alpha:g})",

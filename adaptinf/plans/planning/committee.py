@@ -16,11 +16,9 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log.stated_plans import GOES_ON, looks_of, states_plan
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
-from adaptinf.plans.planning.information import information_after
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
-    from adaptinf.plans.plan import Plan
 
 _NUMBERS = ("statistic", "bound")
 _ARMS = ("leading", "rejected", "dropped")
@@ -50,7 +48,7 @@ class CommitteeReport:
     [54, 46]
     """
 
-    plan: Plan
+    plan: Any
     log: AdaptiveLog
     closed: bool
 
@@ -74,7 +72,7 @@ class CommitteeReport:
             "Standard deviation": _said(reward.std(ddof=1) if len(reward) > 1 else math.nan),
         }
         if self.closed and plan.law == "z":
-            told["Information"] = _said(float(information_after(plan, self.log)[-1]))
+            told["Information"] = _said(float(plan.information_after(self.log)[-1]))
         return told
 
     @property

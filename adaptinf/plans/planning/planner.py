@@ -12,9 +12,8 @@ from adaptinf.parameters import Count, refuse
 from adaptinf.plans.plan_characteristics import PlanCharacteristics, characteristics
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
-from adaptinf.plans.planning.information import information_after, required_information
 from adaptinf.plans.planning.protocol import Protocol
-from adaptinf.plans.planning.sizes import PowerCurve, power_curve, sample_size
+from adaptinf.plans.planning.sizes import PowerCurve, power_curve, required_information, sample_size
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -299,7 +298,7 @@ class Planning(PlannedTrial):
         26.0
         """
         require_log("Plan.information", log, incomplete=True)
-        return float(information_after(self, log)[-1])
+        return float(self.information_after(log)[-1])
 
     def required_information(self, difference: float, power: float = 0.9) -> float:
         """Information that the last look needs for a given power, whatever the variance and the allocation.
