@@ -160,8 +160,7 @@ def report(
     several = data if isinstance(data, (list, tuple, Mapping)) else None
     place, files, word = _checked(data, path, given)
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
-    day = _today() if on is None else on
-    stamp = Stamp(title or _TITLE, call, day.isoformat(), brief, lists)
+    stamp = Stamp(title or _TITLE, call, (on or _today()).isoformat(), brief, lists)
     if isinstance(data, _PLANNED):
         text, owner_only = _planned(data, alpha, stamp, title)
     elif (public := _public_part(data, log)) is not None:
