@@ -112,6 +112,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "errors at most .05 in {0} rows; coverage in {1} of {2} cells",
             "nominal .05 and .95, plus simulation error",
         ),
+        "looks_information": (
+            "Plans with looks by information keep their level, and their power at any variance",
+            r"with three Monte Carlo\s+errors, in (\d+ of \d+) rows",
+            "errors at most .055, and coverage, in {0} rows",
+            "nominal .05 and .95, plus simulation error",
+        ),
         "looks_several": (
             "Plans with several treatments keep their level if some leave, all drift, or outcomes are lost",
             (

@@ -23,7 +23,7 @@ from adaptinf.cli.grammar import (
     print_help,
     tell,
 )
-from adaptinf.cli.options import migration_options, operator_options
+from adaptinf.cli.options import migration_options, operator_options, plan_options
 from adaptinf.cli.options.custody_options import (
     expire,
     expiry_flags,
@@ -59,6 +59,7 @@ _SAID = {
     "status": "show the status of the trial",
     "look": "take the look of the plan that is due, record it, and follow its decision",
     "looks": "list the looks so far",
+    "amend-plan": plan_options.SAID,
     "verify": "check the file from its first row",
     "audit-noise": "test the noise that was drawn against its distribution; not covered by the guarantee",
     "unblind": "reveal the arm of one participant in an emergency",
@@ -107,6 +108,7 @@ _EXAMPLES = {
     "status": "postgresql://office@server/trial",
     "look": "trial.db",
     "looks": "trial.db",
+    "amend-plan": plan_options.EXAMPLE,
     "verify": "trial.db --head 3ba68be938b174b0",
     "audit-noise": "trial.db --other earlier.db",
     "unblind": 'trial.db --unit - < name.txt \\\n    --reason "a seizure" --by "the ward"',
@@ -328,6 +330,7 @@ _FLAGS = {
     "retention": retention_flags,
     "expire": expiry_flags,
     "migrate": migration_options.migration_flags,
+    "amend-plan": plan_options.change_flags,
 }
 
 
@@ -337,6 +340,7 @@ _OTHERS = {
     "export-trail": export_trail,
     "retention": retention,
     "expire": expire,
+    "amend-plan": plan_options.amend_plan,
 } | dict.fromkeys(operator_options.SAID, operator_options.act)
 """Actions that are defined in separate files."""
 

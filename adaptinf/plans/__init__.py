@@ -3,6 +3,7 @@
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan import Plan
 from adaptinf.plans.plan_characteristics import PlanCharacteristics
+from adaptinf.plans.planning.committee import CommitteeReport
 from adaptinf.plans.planning.plan_calibration import Calibration, calibrate
 from adaptinf.plans.planning.protocol import Protocol
 from adaptinf.plans.planning.sizes import PowerCurve
@@ -10,6 +11,7 @@ from adaptinf.plans.stopped_results import StoppedResults
 
 __all__ = [
     "Calibration",
+    "CommitteeReport",
     "Look",
     "Plan",
     "PlanCharacteristics",

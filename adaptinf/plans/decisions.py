@@ -30,6 +30,10 @@ def no_ends() -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
 
+_GROWS = 1.0001
+"""Least ratio of the clocks of two tests: with less, a test adds nothing, and its law is costly."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """When to stop; spent, futility, drop (k,), by look.
@@ -133,7 +137,7 @@ def follow(process: ScoreProcess, rule: Rule) -> Course:
         carried += float(rule.spent[look])
         size = float(process.clock[look])
         enough = min(process.effective[look], process.events[look]) >= rule.least
-        if not enough or not size > walk.information:
+        if not enough or not size > _GROWS * walk.information:
             continue
         score = normal_score(float(z[look]), float(process.effective[look]) - 1.0)
         bound = critical_value(walk.above, size, carried)

@@ -30,8 +30,8 @@ class Look:
     rejected, dropped : tuple of labels
         Of several treatments, those whose null is rejected, and those that have left or leave now.
     planned : tuple of numbers
-        When the plan has looks: numbers of rounds, or days since the start.
-    clock : {"rounds", "date"}
+        When the plan has looks: numbers of rounds, days since the start, or levels of information.
+    clock : {"rounds", "date", "information"}
         What looks are counted in.
 
     Examples
@@ -64,16 +64,18 @@ class Look:
 
     @property
     def next(self) -> float | None:
-        """Rounds, or days since the start, after which the next look is due; None after the last."""
+        """Rounds, days or information after which the next look is due; None after the last."""
         return self.planned[self.stage] if self.stage < len(self.planned) else None
 
     def _due(self, after: float) -> str:
+        if self.clock == "information":
+            return f"at information {after:,g}"
         return f"on day {said_day(after)}" if self.clock == "date" else f"after {after:,} participants"
 
     @property
     def taken(self) -> str:
         """When it took place, in words."""
-        if self.clock == "rounds":
+        if self.clock != "date":
             return f"after {self.rounds:,} participants"
         return f"on day {said_day(self.planned[self.stage - 1])}, {self.rounds:,} participants"
 

@@ -30,6 +30,7 @@ from adaptinf.parameters import BOOLEAN, check, number_array, refuse
 from adaptinf.plans.decisions import Course, Rule, with_all
 from adaptinf.plans.looks import Look
 from adaptinf.plans.plan_arguments import by_look, plan_problems, treatments_of
+from adaptinf.plans.planning.committee import CommitteeReport
 from adaptinf.plans.planning.dates import Start, horizon_of, look_days, moment_of
 from adaptinf.plans.planning.planner import Planning
 from adaptinf.plans.planning.timing import Timing
@@ -56,10 +57,11 @@ class Plan(Planning):
         rejects a treatment.
     looks : sequence of int, or of numbers or dates
         Rounds after which there is a look, ascending; the last is the horizon. With ``clock="date"``, days
-        since the start, or dates.
+        since the start, or dates; with ``clock="information"``, levels of information.
     horizon : int, optional
         Rounds of a trial that does not stop; by default that of the last look. With ``clock="date"``, the
-        largest number of participants; by default `accrual` times the days.
+        largest number of participants; by default `accrual` times the days. With ``clock="information"``, the
+        largest number of participants, which is required.
     spending : str
         How alpha is spent over the looks, as in `spending_bounds`. At each look, the classical designs spend
         the amount that they would if information grew in proportion to the number of rounds.
@@ -103,10 +105,12 @@ class Plan(Planning):
         In simulations: mean number of participants a day, who arrive as a Poisson process.
     dropout : float
         In simulations: share of participants without an outcome. They are replaced.
-    clock : {"rounds", "date"}
+    clock : {"rounds", "date", "information"}
         The unit in which looks are counted and alpha is spent. A look by date uses the participants
-        before the first one whose outcome is pending at that time; once all participants of the horizon are
-        known, a look is the last one.
+        before the first one whose outcome is pending at that time. Information is the inverse of the squared
+        standard error of the difference (the smallest of several): a look takes place once it reaches the
+        look's level, and alpha is spent by the level's share of the last one. Once all participants of the
+        horizon are known, a look is the last one.
     start : date, datetime or str, optional
         With ``clock="date"``, when the trial begins; by default with its first participant. Required if looks
         are dates, each of which stands for the end of its day. Times without a zone are in UTC.
@@ -192,8 +196,9 @@ class Plan(Planning):
         assert left_at is not None
         self.design, self.arms, self.treatments, self.control = design, labels, treatments, control
         self.treatment = treatments[0] if len(treatments) == 1 else treatments
-        self.looks: NDArray[Any] = when if by_date else when.astype(np.int64)
-        self.horizon = horizon_of(when, horizon, accrual, by_date)
+        by_rounds = clock == "rounds"
+        self.looks: NDArray[Any] = when.astype(np.int64) if by_rounds else when
+        self.horizon = horizon_of(when, horizon, accrual, by_rounds)
         self.start = Start(moment_of(start)[0]) if by_date else None
         self.spending, self.gamma, self.rho = spending, float(gamma), float(rho)
         self.sides, self.alpha, self.margin = int(sides), float(alpha), float(margin)
@@ -282,6 +287,41 @@ class Plan(Planning):
             return self._overrun(log, course)
         kinds = {"z": self._results, "rerandomization": self._ranked, "exact": self._counted}
         return kinds[self.law](log, course)
+
+    def committee(self, log: AdaptiveLog, closed: bool = False) -> CommitteeReport:
+        """The report for the data monitoring committee: open, or closed with results by arm.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The trial so far, as in `look`.
+        closed : bool
+            Whether to show participants and outcomes by arm, the statistics of looks, and the conditional
+            power or the result. By default all arms are pooled.
+
+        Returns
+        -------
+        CommitteeReport
+            Use `to_markdown()`, or ``ai.report(plan.committee(log, closed=True), "closed.html")``. The file
+            of a closed report is readable only by its owner.
+
+        Raises
+        ------
+        ParameterError
+            If `closed` is not a boolean, or the log has other arms.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> log = coin.run(ai.environments.NormalArms([0.0, 0.1]), horizon=120, rng=0)
+        >>> plan.committee(log).facts["Participants"]
+        '120'
+        """
+        check("Plan.committee", closed=(closed, BOOLEAN))
+        self.codes(log)
+        return CommitteeReport(self, log, closed)
 
     def _overrun(self, log: AdaptiveLog, course: Course) -> StoppedResults:
         """By stage-wise ordering, with all data in place of the last look that tested something."""

@@ -26,6 +26,7 @@ from adaptinf.parameters import (
 )
 from adaptinf.plans.planning.count_looks import count_problems
 from adaptinf.plans.planning.dates import date_problems
+from adaptinf.plans.planning.information_looks import information_problems
 from adaptinf.plans.planning.timing import timing_problems
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
@@ -41,12 +42,15 @@ def plan_problems(
     problems += alpha_problems(given["alpha"])
     problems += timing_problems(given["delay"], given["accrual"], given["dropout"])
     rounds = number_array(looks)
-    by_date = given["clock"] == "date"
-    if by_date:
+    clock = given["clock"]
+    if clock == "date":
         problems += date_problems(looks, given["start"], given["horizon"], given["accrual"], law)
+    elif clock == "information":
+        problems += information_problems(looks, given["horizon"], law, drop)
     else:
         problems += look_problems(looks, rounds, given["horizon"])
-        problems += [] if given["start"] is None else ['start requires clock="date"']
+    if clock != "date" and given["start"] is not None:
+        problems.append('start requires clock="date"')
     problems += earlier_problems(given["earlier"], looks, given["spending"], law)
     for name in ("futility", "drop"):
         problems += limit_problems(name, given[name], by_look(given[name], looks))
@@ -55,7 +59,7 @@ def plan_problems(
     if given["strata"] is not None and law != "z":
         problems.append(f'strata requires law="z", got {law!r}')
     return problems + law_problems(
-        law, given["margin"], given["design"], len(labels), None if problems or by_date else rounds
+        law, given["margin"], given["design"], len(labels), None if problems or clock != "rounds" else rounds
     )
 
 
@@ -73,7 +77,7 @@ _ALLOWED: Mapping[str, Constraint] = MappingProxyType(
         "replays": COUNT,
         "seed": Count(0),
         "least": NON_NEGATIVE,
-        "clock": OneOf("rounds", "date"),
+        "clock": OneOf("rounds", "date", "information"),
         "strata": OrNone(Is(str, "the name of a column")),
     }
 )

@@ -30,6 +30,7 @@ from adaptinf.plans.simulated_trials import (
     mean_of,
     trial_of,
 )
+from adaptinf.plans.stored_plans import UNITS
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, child, seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
@@ -79,7 +80,7 @@ class PlanCharacteristics(PlanTable):
         together. Each has its own `difference_<arm>`, `rejected_<arm>`, `dropped_<arm>` (it left before the
         stop), `bias_<arm>` and `rmse_<arm>`.
     looks : DataFrame
-        One row per environment and look: `rounds` or, with looks by date, `day`; `stopped`,
+        One row per environment and look: `rounds`, `day` or `information`; `stopped`,
         `rejected` and `futility` at this look, and `rejected_so_far`.
     alpha, design, replications, notes
         As in every table of a plan.
@@ -180,7 +181,7 @@ def check_design(plan: PlannedTrial, environment: Environment, count: bool = Fal
         if count:
             return
         raise
-    ends = plan.looks if plan.start is None else np.array([plan.horizon])
+    ends = plan.looks if plan.clock == "rounds" else np.array([plan.horizon])
     process = None if log.arrays.propensities is None else plan.process(log, ends)
     if process is None or process.clock[-1] == 0.0:
         reason = claims.WITHOUT_PROPENSITIES(design=type(plan.design).__name__)
@@ -263,7 +264,7 @@ def _trial(
     if plan.joint:
         return several.trial(plan, environment, truth, rng, fast)
     log, calendar = trial_of(plan, environment, rng, fast)
-    ends = ends_of(plan, calendar)
+    ends = ends_of(plan, calendar, log)
     process = plan.process(log, ends)
     assert process is not None
     course = plan.follow(process, log, ends)
@@ -334,7 +335,7 @@ def _row(plan: PlannedTrial, numbers: Mapping[str, FloatArray], truth: Any) -> d
 def _look_rows(plan: PlannedTrial, numbers: Mapping[str, FloatArray]) -> Iterator[dict[str, Any]]:
     """Results of each look."""
     so_far = 0.0
-    unit = "rounds" if plan.start is None else "day"
+    unit = UNITS[plan.clock]
     for look, after in enumerate(plan.looks.tolist()):
         here = numbers["look"] == look
         rejected = float((here & (numbers["rejected"] == 1.0)).mean())

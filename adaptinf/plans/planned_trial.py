@@ -20,15 +20,17 @@ from adaptinf.inference.group_sequential.score_process import ScoreProcess, Scor
 from adaptinf.inference.group_sequential.spending import SHAPES, SPENDING
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.stated_plans import looks_of, states_plan
 from adaptinf.parameters import refuse
 from adaptinf.plans.decisions import Course, Rule, follow
 from adaptinf.plans.planning.count_looks import CountLooks, count_process, follow_counts
 from adaptinf.plans.planning.dates import Start, said_day
+from adaptinf.plans.planning.information_looks import informed, rounds_reached
 from adaptinf.plans.planning.strata import inflated, stratified_processes
 from adaptinf.plans.planning.timing import Timing
 from adaptinf.plans.replays import follow_by_rank, leading, leads, replayed
 from adaptinf.plans.several import SeveralCourse, follow_several, left
-from adaptinf.plans.stored_plans import StoredPlan, differs, followed, stage_problems
+from adaptinf.plans.stored_plans import UNITS, StoredPlan, differs, followed, stage_problems
 from adaptinf.typing import FloatArray, IntArray
 
 
@@ -87,10 +89,17 @@ class PlannedTrial(StoredPlan):
         return cast("Self", made(**{**self.given, **changes}))
 
     @property
+    def clock(self) -> str:
+        """What looks are counted in."""
+        return str(self.given["clock"])
+
+    @property
     def said_looks(self) -> str:
         """When the looks are, in words."""
-        if self.start is None:
+        if self.clock == "rounds":
             return f"after {', '.join(f'{look:,}' for look in self.looks)} rounds"
+        if self.clock == "information":
+            return f"at information {', '.join(f'{look:,g}' for look in self.looks)}"
         return f"on days {', '.join(map(said_day, self.looks))}"
 
     @property
@@ -120,11 +129,11 @@ class PlannedTrial(StoredPlan):
     def bounds(self) -> pd.DataFrame:
         """Critical values if information grows in proportion to the looks' clock, by look.
 
-        Columns rounds or day, fraction, spent (the level spent so far on all sides) and bound.
+        Columns rounds, day or information; fraction, spent (the level spent so far on all sides) and bound.
         """
         spent = np.cumsum(self.rule.spent) * self.sides
         columns = {
-            "rounds" if self.start is None else "day": self.looks,
+            UNITS[self.clock]: self.looks,
             "fraction": self.fractions,
             "spent": spent,
             "bound": bounds_of_spent(self.looks / self.looks[-1], self.rule.spent, self.sides),
@@ -149,8 +158,11 @@ class PlannedTrial(StoredPlan):
         if course is None or course.decision == "continue":
             at = -1 if course is None else course.look
             reason = claims.GOES_ON(rounds=log.n_rounds, after=int(self.looks[at + 1]))
-            if self.start is not None:
+            if self.clock == "date":
                 reason = claims.GOES_ON_BY_DATE(day=said_day(self.looks[at + 1]))
+            elif self.clock == "information":
+                now = float(self.information_after(log)[-1])
+                reason = claims.GOES_ON_BY_INFORMATION(level=self.looks[at + 1], now=now)
             told = differs(log, at + 1, "continue") or reason
             raise InvalidForLog("Plan.analyse", told, ["plan.look(log)", "ConfidenceSequence"])
         if self.law == "z" and not len(course.tests):
@@ -203,7 +215,7 @@ class PlannedTrial(StoredPlan):
     def follow_several(self, processes: ScoreProcesses, log: AdaptiveLog, ends: IntArray) -> SeveralCourse:
         """The course of a trial of several treatments, some of which may have been dropped."""
         assert log.arrays.propensities is not None
-        gone = left(log.arrays.propensities, self._codes(log), ends)
+        gone = left(log.arrays.propensities, self.codes(log), ends)
         return replace(follow_several(processes, gone, followed(self.rule_by(ends), log)), ends=ends)
 
     def lead(self, processes: ScoreProcesses) -> ScoreProcess:
@@ -226,19 +238,20 @@ class PlannedTrial(StoredPlan):
     def process(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcess | None:
         """Scores of the leading treatment at the looks that a log has reached; None before the first."""
         if self.law == "exact":
-            return count_process(log, self._codes(log), self._reached(log) if ends is None else ends)
+            return count_process(log, self.codes(log), self._reached(log) if ends is None else ends)
         processes = self.processes(log, ends)
         return None if processes is None else self.lead(processes)
 
     def processes(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcesses | None:
         """Scores of every treatment at looks, by default those that a log has reached; None without any."""
-        codes = self._codes(log)
+        looks = self._reached(log) if ends is None else ends
+        return inflated(self.plain_processes(log, looks), self.inflation) if len(looks) else None
+
+    def plain_processes(self, log: AdaptiveLog, ends: IntArray) -> ScoreProcesses:
+        """Scores of every treatment after some rounds, (k,), without the factor of `calibrate`."""
         if log.arrays.propensities is None:
             raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
-        looks = self._reached(log) if ends is None else ends
-        if not len(looks):
-            return None
-        return inflated(stratified_processes(log, self.strata, codes, looks, self.margin), self.inflation)
+        return stratified_processes(log, self.strata, self.codes(log), ends, self.margin)
 
     def _reached(self, log: AdaptiveLog, stage: int | None = None, as_of: Any = None) -> IntArray:
         """Rounds of the looks that a log has reached, up to a stage."""
@@ -246,13 +259,28 @@ class PlannedTrial(StoredPlan):
             ends = self.start.reached(log, self.looks, self.horizon, as_of)
         else:
             refuse("Plan", [] if as_of is None else ['as_of requires clock="date"'])
-            ends = self.looks[self.looks <= log.n_rounds]
+            by_rounds = self.clock == "rounds"
+            ends = self.looks[self.looks <= log.n_rounds] if by_rounds else self.information_ends(log)
         if stage is None:
             return ends
         refuse("Plan.look", stage_problems(stage, len(ends), log.n_rounds))
         return ends[:stage]
 
-    def _codes(self, log: AdaptiveLog) -> tuple[int, ...]:
+    def information_after(self, log: AdaptiveLog) -> FloatArray:
+        """Information after each round of a log up to the horizon, (T,)."""
+        rounds = min(log.n_rounds, self.horizon)
+        found = self.plain_processes(log, np.arange(1, rounds + 1))
+        assert log.arrays.propensities is not None
+        possible = log.arrays.propensities[:rounds, list(self.codes(log)[:-1])]
+        return informed(found, possible, self.rule.least)
+
+    def information_ends(self, log: AdaptiveLog) -> IntArray:
+        """Rounds up to each look by information that a log has reached."""
+        stated = [look["rounds"] for look in looks_of(log)] if states_plan(log) else []
+        known = self.information_after(log)
+        return rounds_reached(known, self.looks, stated, log.n_rounds, self.horizon)
+
+    def codes(self, log: AdaptiveLog) -> tuple[int, ...]:
         """Positions of the treatments and the control among the log's arms."""
         if log.arms == tuple(range(len(self.arms))) and log.arms != self.arms:
             return self.positions

@@ -62,10 +62,13 @@ def calendar_for(plan: PlannedTrial, rng: np.random.Generator) -> Calendar:
     return Calendar(made.arrival - made.arrival[0], made.known - made.arrival[0], made.kept)
 
 
-def ends_of(plan: PlannedTrial, calendar: Calendar | None) -> IntArray:
-    """Rounds up to each look of a simulated trial."""
-    if plan.start is None:
+def ends_of(plan: PlannedTrial, calendar: Calendar | None, log: AdaptiveLog | None = None) -> IntArray:
+    """Rounds up to each look of a simulated trial; those of looks by information depend on its log."""
+    if plan.clock == "rounds":
         return plan.looks
+    if plan.clock == "information":
+        assert log is not None
+        return plan.information_ends(log)
     assert calendar is not None
     ends = calendar.ends(plan.looks)
     full = np.flatnonzero(ends >= plan.horizon)
@@ -143,7 +146,7 @@ def run(
     if drops(plan):
         return _run_from_look_to_look(plan, environment, rng, fast)
     log, calendar = trial_of(plan, environment, rng, fast)
-    ends = ends_of(plan, calendar)
+    ends = ends_of(plan, calendar, log)
     processes = plan.processes(log, ends)
     assert processes is not None
     course = plan.follow_several(processes, log, ends)

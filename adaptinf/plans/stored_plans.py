@@ -23,6 +23,9 @@ from adaptinf.plans.decisions import Rule
 from adaptinf.plans.looks import Look
 from adaptinf.typing import FloatArray, IntArray, Validity
 
+UNITS = {"rounds": "rounds", "date": "day", "information": "information"}
+"""Column for what each clock counts."""
+
 
 class StoredPlan:
     """The parts of a plan that trials and logs use."""

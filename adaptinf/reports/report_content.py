@@ -11,6 +11,7 @@ from adaptinf.audit.simulation.measures import hypertext
 from adaptinf.claims.logs.protocols import BOUNDS
 from adaptinf.claims.reports import answer as claims
 from adaptinf.claims.reports import page
+from adaptinf.claims.reports.trial_pages import NO_LOOK
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results.comparison import named_results
 from adaptinf.inference.results.explanation import lines
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.recommend import Recommendation
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import PublicLog
-    from adaptinf.plans import Protocol
+    from adaptinf.plans import CommitteeReport, Protocol
     from adaptinf.reports.data_digest import Source
     from adaptinf.reports.shown_numbers import Shown
     from adaptinf.sums import Sums
@@ -391,3 +392,17 @@ def protocol_page(appendix: Protocol, stamp: Stamp) -> str:
     ]
     covers = page.PLAN(design=found.design, trials=found.replications)
     return written(stamp.title, [paragraph(f"{covers} {stamp.date}."), contents(sections), divided(sections)])
+
+
+def committee_page(found: CommitteeReport, stamp: Stamp) -> str:
+    """The page for a data monitoring committee; numbers of a private trial are in the frame."""
+    first, *further = found.statements
+    told = [paragraph(f"{first} {stamp.date}."), listed(further), defined(found.facts.items())]
+    taken = hypertext(found.looks, "Looks", ()) if len(found.looks) else paragraph(NO_LOOK())
+    sections = [("state", "The trial so far", "\n".join(told[1:])), ("looks", "Looks taken so far", taken)]
+    if found.closed:
+        sections.append(("arms", "Outcomes by arm", hypertext(found.by_arm, "Sample means", ())))
+    sections.append(stamp.closing())
+    promise = uncovered_promise(found.log, LogFacts.of(found.log), released=False)
+    whole = "\n".join([told[0], contents(sections), divided(sections)])
+    return written(stamp.title, [_framed(promise, whole, "")])

@@ -20,7 +20,7 @@ from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import ADJUSTMENTS, AT_ONCE
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, Is, OrNone, alpha_problems, refuse
-from adaptinf.plans import Protocol
+from adaptinf.plans import CommitteeReport, Protocol
 from adaptinf.reports.data_digest import sources_of
 from adaptinf.reports.public_sections import answer_of
 from adaptinf.reports.report_content import (
@@ -28,6 +28,7 @@ from adaptinf.reports.report_content import (
     Content,
     Several,
     Stamp,
+    committee_page,
     planned_page,
     protocol_page,
     published_page,
@@ -40,6 +41,7 @@ from adaptinf.texts import unlisted
 _SUBJECT = "report"
 _ENDINGS = (".html", ".htm")
 _FACTS = ("n_rounds", "design", "guarantee", "noise")
+_PLANNED = (OperatingCharacteristics, Protocol, CommitteeReport)
 _AS_TABLE = "as its table"
 _ADJUSTMENTS = (_AS_TABLE, AT_ONCE, *ADJUSTMENTS)
 
@@ -52,7 +54,8 @@ def report(
     | Sums
     | PublicLog
     | OperatingCharacteristics
-    | Protocol,
+    | Protocol
+    | CommitteeReport,
     path: str | PathLike[str],
     *,
     log: AdaptiveLog | Sums | PublicLog | None = None,
@@ -72,11 +75,11 @@ def report(
 
     Parameters
     ----------
-    data : Results, or several, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics or Protocol
+    data : Results, or several, AdaptiveLog, Sums, PublicLog, or the output of a plan
         A result, or several in a list or by name, each of which gets a sentence, a picture and a table; or a
         log, whose arm means are then estimated by the first method of `recommend`; or the public part of a
         log, for a report based on its releases alone; or a plan alone, for the appendix of a protocol: the
-        output of `audit.operating_characteristics` or `Plan.protocol`.
+        output of `audit.operating_characteristics` or `Plan.protocol`; or that of `Plan.committee`.
     path : path
         File name that ends in ``.html`` or ``.htm``.
     log : AdaptiveLog, Sums or PublicLog, optional
@@ -125,8 +128,9 @@ def report(
     -----
     The file is self-contained: it includes its plots and makes no requests to any server. All text from the
     log is escaped. A report on a trial is readable only by its owner (mode 0600), like the files of the
-    trial's log. The same call writes the same bytes on the same day with the same versions. The plot of
-    allocation over time needs matplotlib; without it, the report says so instead.
+    trial's log; so is a closed report for a data monitoring committee, but not an open one. The same call
+    writes the same bytes on the same day with the same versions. The plot of allocation over time needs
+    matplotlib; without it, the report says so instead.
 
     For a private log, everything that its guarantee does not cover is in a marked frame; everything outside
     the frame is from ``log.public()``, from a result based on releases alone, or entered by the caller.
@@ -156,10 +160,9 @@ def report(
     several = data if isinstance(data, (list, tuple, Mapping)) else None
     place, files, word = _checked(data, path, given)
     lists = (checklist,) if isinstance(checklist, str) else tuple(checklist or ())
-    day = _today() if on is None else on
-    stamp = Stamp(title or _TITLE, call, day.isoformat(), brief, lists)
-    if isinstance(data, (OperatingCharacteristics, Protocol)):
-        text, owner_only = _planned(data, alpha, stamp, title), False
+    stamp = Stamp(title or _TITLE, call, (on or _today()).isoformat(), brief, lists)
+    if isinstance(data, _PLANNED):
+        text, owner_only = _planned(data, alpha, stamp, title)
     elif (public := _public_part(data, log)) is not None:
         results, why = (data, "") if isinstance(data, Results) else answer_of(public)
         text = published_page(public, _shown(results, alpha, adjust), why, stamp)
@@ -182,11 +185,15 @@ def report(
     atomic_write(place, lambda file: file.write(text.encode("utf-8")), owner_only)
 
 
-def _planned(data: OperatingCharacteristics | Protocol, alpha: float, stamp: Stamp, title: str | None) -> str:
-    """The page of a plan."""
+def _planned(
+    data: OperatingCharacteristics | Protocol | CommitteeReport, alpha: float, stamp: Stamp, title: str | None
+) -> tuple[str, bool]:
+    """The page of a plan, and whether it is for its owner alone."""
+    if isinstance(data, CommitteeReport):
+        return committee_page(data, replace(stamp, title=title or data.title)), data.closed
     if isinstance(data, Protocol):
-        return protocol_page(data, replace(stamp, title=title or _PROTOCOL_TITLE))
-    return planned_page(data, alpha, replace(stamp, title=title or _PLAN_TITLE))
+        return protocol_page(data, replace(stamp, title=title or _PROTOCOL_TITLE)), False
+    return planned_page(data, alpha, replace(stamp, title=title or _PLAN_TITLE)), False
 
 
 def _public_part(*given: Any) -> PublicLog | None:
@@ -261,10 +268,7 @@ def _checked(data: Any, path: Any, given: dict[str, Any]) -> tuple[Path, list[Pa
     word = None if given["docx"] is None else as_path(_SUBJECT, "docx", given["docx"])
     if word is not None and word.suffix.lower() != ".docx":
         problems.append(f"docx must end in .docx, got {str(word)!r:.80}")
-    if word is not None and (
-        isinstance(data, (PublicLog, OperatingCharacteristics, Protocol))
-        or isinstance(given["log"], PublicLog)
-    ):
+    if word is not None and (isinstance(data, (PublicLog, *_PLANNED)) or isinstance(given["log"], PublicLog)):
         problems.append("docx= applies only to a result or a log, and data is neither: omit it")
     refuse(_SUBJECT, problems)
     source = given["source"]
@@ -308,9 +312,9 @@ def _several_problems(data: Any, given: dict[str, Any]) -> list[str]:
 def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
     """Arguments that do not apply to the subject of the report."""
     problems = []
-    if plan is not None and isinstance(data, (OperatingCharacteristics, Protocol)):
+    if plan is not None and isinstance(data, _PLANNED):
         problems.append("plan= applies to a result or a log, but data is itself a plan: omit it")
-    if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics, Protocol)):
+    if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, *_PLANNED)):
         told = "one or more results of fit(), an AdaptiveLog, Sums, a PublicLog or a plan"
         problems.append(f"data must be {told}, got {data!r:.60}")
     if PublicLog in (type(data), type(log)) and (methods is not None or plan is not None):

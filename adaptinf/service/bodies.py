@@ -78,6 +78,16 @@ class State(_Body):
     by: _Reason
 
 
+class PlanChange(_Body):
+    """All looks of the plan, those that were taken as they are; by date, days since the start or dates."""
+
+    looks: Annotated[list[_Number | _Name], Field(min_length=1, max_length=1_000)]
+    reason: _Reason
+    by: _Reason
+    blinded: StrictBool = False
+    horizon: Annotated[StrictInt, Field(ge=1, le=_LARGEST)] | None = None
+
+
 class Site(_Body):
     """A site at which participants are assigned."""
 
@@ -110,7 +120,7 @@ class Loss(_Body):
 
 Assignments = Annotated[list[Assignment], Field(min_length=1, max_length=MOST)]
 Outcomes = Annotated[list[Outcome], Field(min_length=1, max_length=MOST)]
-_BODIES = (Assignment, Outcome, Amendment, Unblinding, State, Site, Kit, Delivery, Loss)
+_BODIES = (Assignment, Outcome, Amendment, Unblinding, State, PlanChange, Site, Kit, Delivery, Loss)
 Names = frozenset(name for body in _BODIES for name in body.model_fields)
 
 

@@ -50,6 +50,14 @@ PROBLEMS = {
         "Some outcomes that this look needs have not arrived: record each, as null if it will never arrive.",
     ),
     "look-impossible": (409, "The plan cannot compute this look: take it in Python to see why."),
+    "plan-fixed": (409, "Only a plan whose statistics are compared as normal scores can be changed."),
+    "plan-ended": (409, "A look has ended the trial, so the plan cannot be changed."),
+    "look-due": (409, "A look is due: take it first."),
+    "not-blind": (
+        409,
+        "Looks have been taken: blinded must be true, because the level does not hold if results by arm "
+        "determine later looks.",
+    ),
     "copy": (409, "The file is a copy, which accepts no requests until it replaces the trial."),
     "other-version": (
         409,
@@ -64,6 +72,11 @@ PROBLEMS = {
         422,
         "Codes of kits must be distinct, equally long (4 to 40 letters, digits or hyphens) and must not "
         "reveal the arm; their arms must be arms of the trial.",
+    ),
+    "plan-unfit": (
+        422,
+        "The looks do not fit the plan: looks that were taken must stay, others ascend up to at most the "
+        "trial's horizon, and none is before the participants assigned so far.",
     ),
     "does-not-fit": (
         422,

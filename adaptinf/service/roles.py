@@ -49,6 +49,7 @@ CALLS = (
     Call("alarms", "GET", "/v1/alarms", (*_WATCHING, "unblinder"), "the alarms that are raised"),
     Call("looks", "GET", "/v1/looks", _WATCHING, "the looks of the plan; only statisticians see numbers"),
     Call("look", "POST", "/v1/looks", ("statistician", "operator"), "take the look that is due"),
+    Call("amend_plan", "POST", "/v1/plan", ("operator",), "change looks that have not been taken"),
     Call("state", "POST", "/v1/state", ("operator",), "pause the trial, or resume it"),
     Call(
         "unblind", "POST", "/v1/unblindings", ("unblinder",), "reveal the arm of one participant", sited=True

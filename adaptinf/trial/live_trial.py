@@ -62,8 +62,9 @@ class TrialStatus:
         Whether the file is a copy that has not replaced the trial, made by `backup` or in any other way: it
         can be read, but accepts no requests.
     next_look : int, str or None
-        Number of participants after which the plan has its next look or, with looks by date, its time in UTC;
-        None if there is no plan, it has ended the trial, or the trial has not begun.
+        Number of participants after which the plan has its next look; or its time in UTC, or the information
+        that it waits for. None if there is no plan, it has ended the trial, or looks are by date and the
+        trial has not begun.
     unrepeatable : int
         Number of decisions that can no longer be recomputed, because they depend on a context that was
         erased.

@@ -80,6 +80,11 @@ class PlannedLooks(Acts):
         """Whether looks are due at times."""
         return bool(self.declared.get(PLAN, {}).get("clock") == "date")
 
+    @property
+    def by_information(self) -> bool:
+        """Whether looks are due at levels of information."""
+        return bool(self.declared.get(PLAN, {}).get("clock") == "information")
+
     def noted(self, number: int, entry: Entry) -> None:
         """Also keep the times that looks by date depend on."""
         super().noted(number, entry)
@@ -165,20 +170,13 @@ class PlannedLooks(Acts):
                 "by arm determine later looks"
             )
         refuse("amend_plan", problems)
-        changed: Any = plan
-        if self._last_stage:
-            changed = changed.amended(self._last_stage, looks, **changes)
-        else:
-            changed = changed.changed(
-                looks=looks, **({"horizon": None} if not self.by_date else {}), **changes
-            )
+        stored: Any = plan
+        changed = stored.amended(self._last_stage, looks, **changes)
         most = self.declared["horizon"]
         told = f"the trial can have at most {most:,} participants, got looks that need {changed.horizon:,}"
         refuse("amend_plan", [told] if changed.horizon > most else [])
         if changed.horizon < self.session.rounds:
             refuse("amend_plan", [f"{self.session.rounds:,} participants have been assigned already"])
-        if changed.arguments["clock"] != plan.arguments["clock"]:
-            refuse("amend_plan", ["clock cannot be changed"])
         stated = {PLAN: changed.arguments, LOOKS: changed.looks.tolist(), "blinded": blinded}
         return {"kind": AMENDED_PLAN, **stated, "reason": reason, "by": by}
 
@@ -209,13 +207,15 @@ class PlannedLooks(Acts):
 
     @property
     def next_look(self) -> int | str | None:
-        """Number of participants, or time in UTC, at which the next look is due; None if there is none."""
+        """Participants, time in UTC, or information at which the next look is due, if there is one."""
         taken, planned = self._last_stage, self.planned_at
         if len(planned) <= taken or ended(self.looks) is not None:
             return None
         if self.by_date:
             times = self.look_times
             return said_time(times[taken]) if times else None
+        if self.by_information:
+            return f"information {planned[taken]:g}"
         return int(planned[taken])
 
     @property
@@ -224,9 +224,9 @@ class PlannedLooks(Acts):
         return max((look["stage"] for look in self.looks), default=0)
 
     def due_look(self) -> Due | None:
-        """The first look that is due, not by date, and can be computed; None if there is none."""
+        """The first look that is due after a number of participants and can be computed, if any."""
         plan = self._needed()
-        due = [] if self.by_date else self._due()
+        due = [] if self.by_date or self.by_information else self._due()
         if not due or self._if_closed() or self._waiting(int(plan.looks[due[0] - 1])):
             return None
         return Due(plan, due[0], self._used(plan, due[0]))
@@ -242,7 +242,8 @@ class PlannedLooks(Acts):
         if not due:
             yield self._latest(plan), None
         for place, stage in enumerate(due):
-            waiting = [] if self.by_date else self._waiting(int(plan.looks[stage - 1]))
+            counted = not (self.by_date or self.by_information)
+            waiting = self._waiting(int(plan.looks[stage - 1])) if counted else []
             if waiting and place:
                 return
             refuse("look", self._waiting_told(stage, plan.looks[stage - 1], waiting))
@@ -270,9 +271,21 @@ class PlannedLooks(Acts):
             now = _seconds(self.now)
             reached = sum(time <= now for time in self.look_times)
             reached = max(reached, self._last_stage + 1) if full else reached
+        elif self.by_information:
+            reached = self._informed()
         else:
             reached = sum(rounds <= self.session.rounds for rounds in self.planned_at)
         return [] if self.next_look is None else list(range(self._last_stage + 1, reached + 1))
+
+    def _informed(self) -> int:
+        """Number of looks by information that have been reached."""
+        known = self._known() if self.next_look is not None else None
+        return 0 if known is None else int(self._needed().look(self.planned(known)).stage)
+
+    def _known(self) -> AdaptiveLog | None:
+        """Rounds before the first pending outcome; None without any."""
+        rounds = min(self.session.pending, default=self.session.rounds + 1) - 1
+        return first_rounds(logged(self.session, "drop", True, "keep"), rounds) if rounds else None
 
     def _latest(self, plan: StatedPlan) -> Any:
         """The last look, or a statement that there was none."""
@@ -296,6 +309,8 @@ class PlannedLooks(Acts):
 
     def _used(self, plan: StatedPlan, stage: int, also: Sequence[Entry] = ()) -> AdaptiveLog:
         """What a look uses: if it is not by date, only the rounds up to it, even if others have begun."""
+        if self.by_information and (known := self._known()) is not None:
+            return self.planned(known, also)
         log = logged(self.session, "drop", True, "keep")
         return self.planned(log if self.by_date else first_rounds(log, int(plan.looks[stage - 1])), also)
 

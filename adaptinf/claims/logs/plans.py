@@ -21,6 +21,12 @@ GOES_ON_BY_DATE = Claim(
     "is complete until then, use as_of={day}",
     "needs",
 )
+GOES_ON_BY_INFORMATION = Claim(
+    "plans.plan.Plan.analyse",
+    "the plan does not stop at any look that the log has reached; the next one is at information {level:g}, "
+    "and the log has {now:g}",
+    "needs",
+)
 STAGEWISE = Claim(
     "plans.plan.Plan.analyse",
     "The estimate is median-unbiased; the interval and p-value use stage-wise ordering, which ranks "

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -134,9 +134,14 @@ def critical_value(tail: Callable[[float, float], float], size: float, probabili
         return math.inf
     root, aim = math.sqrt(size), math.log(probability)
 
+    @cache
     def excess(bound: float) -> float:
         return math.log(max(tail(size, bound * root), 1e-320)) - aim
 
+    # Without drift, z alone exceeds the critical value with at least this probability.
+    most = -float(special.ndtri(probability))
+    if math.isfinite(most) and excess(most) <= 0.0 <= excess(most - 0.5):
+        return float(optimize.brentq(excess, most - 0.5, most, xtol=_EXACT))
     if excess(_LARGEST) > 0.0 or excess(-_LARGEST) < 0.0:
         return math.inf if excess(_LARGEST) > 0.0 else -math.inf
     return float(optimize.brentq(excess, -_LARGEST, _LARGEST, xtol=_EXACT))

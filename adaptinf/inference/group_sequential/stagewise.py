@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, special
 
 from adaptinf.inference.group_sequential.crossing import Walk
 from adaptinf.typing import FloatArray
@@ -60,14 +61,18 @@ class Stopped:
         """Effect at which an outcome at least as extreme has a given probability."""
         centre = self.score / float(self.slope[-1])
         spread = math.sqrt(float(self.information[-1])) / float(self.slope[-1])
-        low, high = centre - 4.0 * spread, centre + 4.0 * spread
-        while self.tail(low) > probability:
-            low -= 4.0 * spread
-        while self.tail(high) < probability:
-            high += 4.0 * spread
-        return float(
-            optimize.brentq(lambda one: self.tail(one) - probability, low, high, xtol=_EXACT * spread)
-        )
+        near = -spread * float(special.ndtri(1.0 - probability))
+        low, high = centre + near - 0.5 * spread, centre + near + 0.5 * spread
+
+        @cache
+        def excess(effect: float) -> float:
+            return self.tail(effect) - probability
+
+        while excess(low) > 0.0:
+            low -= 2.0 * spread
+        while excess(high) < 0.0:
+            high += 2.0 * spread
+        return float(optimize.brentq(excess, low, high, xtol=_EXACT * spread))
 
     @property
     def estimate(self) -> float:

@@ -167,9 +167,9 @@ def date_problems(looks: Any, start: Any, horizon: Any, accrual: Any, law: Any) 
     return problems
 
 
-def horizon_of(looks: FloatArray, horizon: Any, accrual: Any, by_date: bool) -> int:
+def horizon_of(looks: FloatArray, horizon: Any, accrual: Any, by_rounds: bool) -> int:
     """Rounds of a trial that does not stop: up to the last look, or as many as arrive by then on average."""
-    if not by_date:
+    if by_rounds:
         return int(looks[-1])
     return int(horizon) if horizon is not None else max(math.ceil(accrual * float(looks[-1])), 1)
 

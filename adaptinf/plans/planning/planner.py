@@ -7,17 +7,21 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 from adaptinf.audit.simulation.sample_sizes import SampleSize
-from adaptinf.parameters import COUNT, refuse
+from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.parameters import Count, refuse
 from adaptinf.plans.plan_characteristics import PlanCharacteristics, characteristics
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
 from adaptinf.plans.planning.protocol import Protocol
-from adaptinf.plans.planning.sizes import PowerCurve, power_curve, sample_size
+from adaptinf.plans.planning.sizes import PowerCurve, power_curve, required_information, sample_size
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
     from adaptinf.simulation.environments import Environment
     from adaptinf.typing import RandomSource
+
+_CHANGEABLE = ("horizon", "futility", "drop", "delay", "accrual", "dropout")
+"""Arguments, besides looks, on which neither the level nor what is compared depends."""
 
 
 class Planning(PlannedTrial):
@@ -29,11 +33,13 @@ class Planning(PlannedTrial):
         Parameters
         ----------
         taken : int
-            Number of looks so far, at least 1.
+            Number of looks so far.
         looks : sequence
             All looks, the first ones as before; the last may be before or after the former horizon.
         **changes
-            Further arguments, such as `horizon` of looks by date, or `futility` by look.
+            `horizon` of looks by date or information, `futility` or `drop` by look, and the `delay`,
+            `accrual` and `dropout` of simulations; other arguments cannot be changed in a trial that has
+            begun.
 
         Returns
         -------
@@ -44,7 +50,8 @@ class Planning(PlannedTrial):
         Raises
         ------
         ParameterError
-            If looks that have been taken are changed, or the arguments are invalid together.
+            If looks that have been taken are changed, or other arguments, or the arguments are invalid
+            together.
 
         Notes
         -----
@@ -63,15 +70,16 @@ class Planning(PlannedTrial):
         3     300     1.000  0.050  1.999
         """
         listed, before = list(looks), list(self.given["looks"])
-        problems = COUNT("taken", taken)
-        if not problems and (taken >= len(before) or listed[:taken] != before[:taken]):
+        problems = Count(0)("taken", taken)
+        problems += [f"{name} cannot be changed" for name in changes if name not in _CHANGEABLE]
+        if not problems and taken and (taken >= len(before) or listed[:taken] != before[:taken]):
             problems.append(
                 f"looks must begin with the {taken} that have been taken, {before[:taken]!r:.60}, of "
                 f"{len(before)}, got {listed!r:.60}"
             )
         refuse("Plan.amended", problems)
         spent: dict[str, Any] = {"earlier": self.fractions[:taken].tolist()}
-        if self.start is None:
+        if self.clock == "rounds":
             spent["horizon"] = None
         return self.changed(looks=listed, **{**spent, **changes})
 
@@ -260,6 +268,67 @@ class Planning(PlannedTrial):
         found = self.operating_characteristics(environment, replications, rng, n_jobs=n_jobs)
         seed: Any = rng
         return Protocol(self, found, int(seed) if isinstance(seed, Integral) else None)
+
+    def information(self, log: AdaptiveLog) -> float:
+        """Information of a log about the difference: the inverse of its squared standard error.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            The trial so far, as in `look`.
+
+        Returns
+        -------
+        float
+            The smallest of several treatments; 0 before both arms have the plan's `least` number of effective
+            rewards and outcomes. This is what looks with ``clock="information"`` wait for.
+
+        Raises
+        ------
+        InvalidForLog
+            If propensities are missing, or rewards are, other than at random.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> log = coin.run(ai.environments.NormalArms([0.0, 0.3]), horizon=100, rng=0)
+        >>> round(plan.information(log), 1)
+        26.0
+        """
+        require_log("Plan.information", log, incomplete=True)
+        return float(self.information_after(log)[-1])
+
+    def required_information(self, difference: float, power: float = 0.9) -> float:
+        """Information that the last look needs for a given power, whatever the variance and the allocation.
+
+        Parameters
+        ----------
+        difference : float
+            The true difference.
+        power : float
+            Required probability of rejection, in (0, 1).
+
+        Returns
+        -------
+        float
+            From the joint normal distribution of the scores at looks at the plan's shares.
+
+        Raises
+        ------
+        ParameterError
+            If arguments are invalid, or the plan has several treatments or another law.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> coin = ai.designs.Uniform()
+        >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
+        >>> round(plan.required_information(0.5), 1)
+        42.2
+        """
+        return required_information(self, difference, power)
 
     def conditional_power(self, log: AdaptiveLog, difference: float | None = None) -> float:
         """Probability that a trial under way will reject, if the true difference has a given value.

@@ -15,7 +15,7 @@ from adaptinf.audit.simulation.sample_sizes import SampleSize, horizon_error
 from adaptinf.audit.simulation.simulated_power import PlanTable
 from adaptinf.claims.logs import plans as claims
 from adaptinf.inference.group_sequential.boundaries import Boundary
-from adaptinf.parameters import COUNT, OPEN_SHARE, problems_of, refuse
+from adaptinf.parameters import COUNT, OPEN_SHARE, Is, problems_of, refuse
 from adaptinf.plans.plan_characteristics import check_design, difference, scenarios_of, simulated
 from adaptinf.plans.planned_trial import PlannedTrial
 from adaptinf.simulation.environments import Environment
@@ -136,7 +136,7 @@ def fixed_law(plan: PlannedTrial, environment: Environment) -> FixedLaw | None:
         plan.law != "z"
         or plan.joint
         or plan.strata
-        or plan.start is not None
+        or plan.clock != "rounds"
         or shares is None
         or variance is None
         or inner
@@ -192,7 +192,7 @@ def sample_size(
     problems += problems_of(power=(power, OPEN_SHARE), longest=(longest, COUNT))
     if len(scenarios) > 1:
         problems.append("environment must be a single environment; power_curve takes several")
-    if plan.start is not None:
+    if plan.clock != "rounds":
         problems.append('sample_size finds a number of rounds: plan must have clock="rounds"')
     if not problems:
         problems = _reachable(plan, next(iter(scenarios.values())))
@@ -204,6 +204,22 @@ def sample_size(
         return _by_law(plan, law, float(power), int(longest))
     search = _Search(plan, one, int(replications), seed_sequence(rng), n_jobs)
     return search.result(float(power), int(longest))
+
+
+def required_information(plan: PlannedTrial, difference: Any, power: Any) -> float:
+    """Information of the last look at which a plan has a given power, by the normal law of its looks."""
+    problems = problems_of(power=(power, OPEN_SHARE))
+    told = f"a number other than the margin {plan.margin:g}"
+    apart = Is(lambda one: isinstance(one, (int, float)) and math.isfinite(one) and one != plan.margin, told)
+    problems += apart("difference", difference)
+    if plan.law != "z" or plan.joint:
+        problems.append('required_information is for plans with one treatment and law="z"')
+    refuse("Plan.required_information", problems)
+    upper = plan.bounds["bound"].to_numpy()
+    lower = -upper if plan.sides == 2 else plan.rule.futility
+    boundary = Boundary(plan.looks / plan.looks[-1], lower, upper, plan.sides)
+    drift = boundary.drift_of_power(float(power)) * plan.inflation
+    return float((drift / (difference - plan.margin)) ** 2)
 
 
 def _reachable(plan: PlannedTrial, environment: Environment) -> list[str]:

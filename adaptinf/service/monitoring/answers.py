@@ -72,6 +72,12 @@ class Look(BaseModel):
     continued_because: str | None = None
 
 
+class Planned(BaseModel):
+    """All looks of a plan after a change: numbers of participants, or days since the start."""
+
+    looks: list[float]
+
+
 class Looks(BaseModel):
     """Looks in order, and the number of participants, or the time, at the next look."""
 

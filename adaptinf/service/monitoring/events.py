@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.log.stated_plans import GOES_ON
+from adaptinf.log.stated_plans import GOES_ON, ended
+from adaptinf.log.traits import LOOKS
 from adaptinf.service.monitoring.alarms import BY_ARM, NAMES
 from adaptinf.service.problems import closed_code, refused
 from adaptinf.service.requested import Act
 from adaptinf.trial import Trial
 from adaptinf.trial.access import events_of
 from adaptinf.trial.journal_rows import Entry, Rows
-from adaptinf.trial.operator_actions import ALARM, SENT
+from adaptinf.trial.operator_actions import ALARM, FINISHED, SENT
 from adaptinf.trial.planned_looks import ARMS, NUMBERS, Ahead, Due
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.served_rows import standing_alarms
@@ -25,7 +26,9 @@ _SEES_ARMS = (STATISTICIAN, "unblinder")
 _ALARM = ("alarm", "raised")
 _TOKENS = {"token": ("token", "role", "by"), "revoke": ("token", "by")}
 _SUPPLIES = {"add_site": ("site", "by"), "add_kits": ("site", "by"), "retire_kit": ("kit", "by")}
-_STATED = dict.fromkeys(("pause", "resume", "restore", "moved", "rekey", "migrate"), ("reason", "by"))
+_STATED = dict.fromkeys(
+    ("pause", "resume", "restore", "moved", "rekey", "migrate", "amend_plan"), ("reason", "by")
+)
 _DETAILS: dict[str, dict[str, tuple[str, ...]]] = {
     MONITOR: {ALARM: _ALARM},
     "operator": {
@@ -159,6 +162,37 @@ def look_taken(role: str, ahead: Ahead | None) -> Act:
         return answer, rows()
 
     return act
+
+
+def plan_amended(looks: list[Any], reason: str, by: str, blinded: bool, horizon: int | None) -> Act:
+    """Change the looks that have not been taken."""
+    changes = {} if horizon is None else {"horizon": horizon}
+
+    def act(replay: Replay) -> tuple[Any, Entry]:
+        _needs_plan(replay)
+        try:
+            entry = replay.amend_plan(looks, reason, by, blinded, changes)
+        except ParameterError:
+            raise refused(_unamended(replay, blinded)) from None
+        answer: Entry = {"looks": entry[LOOKS]}
+        return answer, entry
+
+    return act
+
+
+def _unamended(replay: Replay, blinded: bool) -> str:
+    """The reason why the plan was not changed."""
+    if replay.closed:
+        return closed_code(replay)
+    if replay.state == FINISHED:
+        return "finished"
+    if replay.plan is not None and replay.plan.arguments["law"] != "z":
+        return "plan-fixed"
+    if ended(replay.looks) is not None:
+        return "plan-ended"
+    if replay._due():
+        return "look-due"
+    return "plan-unfit" if blinded or not replay.looks else "not-blind"
 
 
 def _further(taken: Iterator[tuple[Any, Entry | None]]) -> Iterator[Entry]:

@@ -7,8 +7,16 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
 from adaptinf.errors import MissingDependencyError
-from adaptinf.service.monitoring.answers import Events, Looks, Standing
-from adaptinf.service.monitoring.events import alarms, events, look_due, look_taken, looks
+from adaptinf.service.bodies import PlanChange
+from adaptinf.service.monitoring.answers import Events, Looks, Planned, Standing
+from adaptinf.service.monitoring.events import (
+    alarms,
+    events,
+    look_due,
+    look_taken,
+    looks,
+    plan_amended,
+)
 from adaptinf.service.requested import Act
 from adaptinf.service.roles import BY_NAME, Call
 from adaptinf.trial import Trial
@@ -55,3 +63,8 @@ def add_watching(app: FastAPI, trial: Trial, ask: Ask, answer: Answer, on: bool)
         due = await ask(request, BY_NAME["look"], look_due)
         ahead = await asyncio.to_thread(due.computed) if isinstance(due, Due) else None
         return await answer(request, "look", look_taken(_role(request), ahead))
+
+    @app.post(BY_NAME["amend_plan"].path, response_model=Planned)
+    async def changed(request: Request, body: PlanChange) -> Response:
+        act = plan_amended(body.looks, body.reason, body.by, body.blinded, body.horizon)
+        return await answer(request, "amend_plan", act)

@@ -92,7 +92,8 @@ def _schedule(facts: Facts) -> list[Section]:
         [f"{stage}", after, "taken" if stage <= facts.taken else "reached" if reached else "planned"]
         for stage, (after, reached) in enumerate(facts.planned, 1)
     ]
-    heads = "look", "participants" if facts.looks else "time", "state"
+    counted = "participants" if facts.looks else "information" if facts.levels else "time"
+    heads = "look", counted, "state"
     return [("schedule", "Planned looks", table(heads, rows, "Looks in the plan"))]
 
 
@@ -199,7 +200,7 @@ def checks(log: AdaptiveLog | None) -> list[Section]:
 
 def looks(facts: Facts, taken: Sequence[Mapping[str, Any]]) -> list[Section]:
     """Planned looks, and those that were taken with their decisions."""
-    if not facts.looks and facts.dates is None:
+    if not facts.looks and not facts.levels and facts.dates is None:
         return [("taken", "Looks", paragraph(claims.NO_PLAN()))]
     stopped = bool(taken) and taken[-1]["decision"] != GOES_ON and not taken[-1]["overridden"]
     reached = sum(reached for _, reached in facts.planned)

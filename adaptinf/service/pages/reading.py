@@ -65,9 +65,11 @@ class Facts:
     pending: tuple[int, ...]
     window: int | None
     looks: tuple[int, ...]
-    """Participants at each planned look; empty if looks are by date."""
+    """Participants at each planned look; empty for other looks."""
     dates: tuple[float, ...] | None
     """Times of looks by date, in seconds, empty before the trial begins; None for other looks."""
+    levels: tuple[float, ...]
+    """Information at each planned look; empty for other looks."""
     taken: int
     promised: PrivacyGuarantee | None
     """The guarantee of a private design when the trial began."""
@@ -76,10 +78,11 @@ class Facts:
 
     @property
     def planned(self) -> list[tuple[str, bool]]:
-        """Participants or time at each planned look, and whether that is reached."""
+        """Participants, information or time at each planned look, and whether it is known to be reached."""
         rounds, now = self.status["rounds"], time.time()
         by_rounds = [(f"{after:,}", after <= rounds) for after in self.looks]
-        return by_rounds or [(moment(when), when <= now) for when in self.dates or ()]
+        by_information = [(f"{level:g}", False) for level in self.levels]
+        return by_rounds or by_information or [(moment(when), when <= now) for when in self.dates or ()]
 
     @property
     def overdue(self) -> tuple[int, ...]:
@@ -95,11 +98,13 @@ def facts_of(trial: Trial) -> Act:
 
     def act(replay: Replay) -> tuple[Facts, None]:
         status, _ = counted(replay)
-        stated = () if replay.by_date else tuple(replay.planned_at)
+        planned = tuple(replay.planned_at)
+        levels = planned if replay.by_information else ()
+        stated = () if replay.by_date or levels else planned
         promised = replay.design.guarantee(replay.declared["horizon"], len(replay.session.arms))
         turns = tuple(act_of(one) for one in replay.acts if one["kind"] in _TURNS)
         window, taken = replay.declared.get("outcome_window"), len(replay.looks)
-        counts = window, stated, replay.look_times if replay.by_date else None, taken
+        counts = window, stated, replay.look_times if replay.by_date else None, levels, taken
         return Facts(status, replay.session.pending, *counts, promised, turns), None
 
     return act

@@ -264,6 +264,27 @@ def test_looks_are_taken_and_listed(
     assert "First choice  Plan.of(log).analyse(log)" in capsys.readouterr().out
 
 
+def test_a_plan_is_changed(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = {"treatment": "b", "control": "a", "looks": [10, 20]}
+    assert created(capsys, path, "--plan", json.dumps(plan))["next_look"] == 10
+    why = "--reason", "more sites", "--by", "the sponsor"
+    change = "amend-plan", path, "--looks", "[4, 16]", *why
+    assert told(capsys, *change) == {"looks": [4, 16], "next_look": 4}
+    with ai.Trial.open(path) as trial:
+        for number in range(4):
+            trial.record(trial.assign(number, key=f"a {number}").id, 0.0, key=f"r {number}")
+    told(capsys, "look", path)
+    change = "amend-plan", path, "--looks", "[4, 12]", *why
+    assert "--blinded is required" in told(capsys, *change, code=2)
+    assert told(capsys, *change, "--blinded", "--changes", '{"futility": 0.1}')["next_look"] == 12
+    act = told(capsys, "history", path)
+    assert (act["kind"], act["reason"], act["looks"]) == ("amend_plan", "more sites", [4, 12])
+    problem = told(capsys, *change, "--blinded", "--changes", '{"alpha": 0.5}', code=2)
+    assert problem.endswith("alpha cannot be changed")
+    problem = told(capsys, *change, "--blinded", "--changes", '{"by": "me"}', code=2)
+    assert problem.endswith("it must be a JSON object with arguments of the plan except looks")
+
+
 def test_what_is_wrong_with_a_plan_is_said_at_once(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     arms = "--design", "Uniform", "--arm", "a", "--arm", "b", "--horizon", "20"
     problem = told(capsys, "create", path, *arms, "--plan", '{"treatment": "b", "look": [10, 20]}', code=2)

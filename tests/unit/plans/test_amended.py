@@ -67,11 +67,15 @@ def test_stored_and_refused() -> None:
     again = ai.Plan(COIN, **plan.arguments)
     assert again.bounds.equals(plan.bounds)
     assert plan.horizon == 250
-    for taken, looks in ((1, [120, 200]), (3, [100, 200, 300, 400]), (0, [50])):
+    assert plan_of(spending="pocock").amended(0, [50]).horizon == 50
+    for taken, looks in ((1, [120, 200]), (3, [100, 200, 300, 400]), (-1, [50])):
         with pytest.raises(ParameterError, match=r"looks must begin with|taken must be"):
             plan_of().amended(taken, looks)
     with pytest.raises(ParameterError, match="can be changed if it has a spending function"):
         plan_of(spending="pocock").amended(1, [100, 400])
+    for fixed in ({"alpha": 0.2}, {"spending": "power", "sides": 1}, {"clock": "date"}, {"treatment": 0}):
+        with pytest.raises(ParameterError, match=f"{next(iter(fixed))} cannot be changed"):
+            plan_of().amended(1, [100, 400], **fixed)
     for earlier in ([0.5, 0.4], [0.2, 0.4, 0.6], [1.0], "half"):
         with pytest.raises(ParameterError, match="earlier must be ascending shares"):
             plan_of(earlier=earlier)

@@ -17,13 +17,14 @@ BODIES: dict[str, Any] = {
     "assign": {"unit": "p9"},
     "record": {"decision": 1, "reward": 1.0},
     "amend": {"decision": 1, "reward": 0.5, "reason": "a", "by": "b"},
+    "amend_plan": {"looks": [10, 20], "reason": "a", "by": "b"},
     "state": {"state": "paused", "reason": "a", "by": "b"},
     "unblind": {"unit": "p1", "reason": "a", "by": "b"},
     "add_site": {"site": "Basel", "by": "b"},
     "add_kits": {"site": "Basel", "kits": [{"kit": "1234", "arm": "A"}], "by": "b"},
     "retire_kit": {"kit": "1234", "reason": "a", "by": "b"},
 }
-REFUSED = {"add_site": 409, "add_kits": 409, "retire_kit": 404, "looks": 409, "look": 409}
+REFUSED = {"add_site": 409, "add_kits": 409, "retire_kit": 404, "looks": 409, "look": 409, "amend_plan": 409}
 """Calls that a trial without kits or plan refuses whoever may use them; `test_sites` has one with kits."""
 EXPECTED = {
     "assign": {"assigner"},
@@ -35,6 +36,7 @@ EXPECTED = {
     "alarms": {"monitor", "statistician", "operator", "unblinder"},
     "looks": {"monitor", "statistician", "operator"},
     "look": {"statistician", "operator"},
+    "amend_plan": {"operator"},
     "state": {"operator"},
     "unblind": {"unblinder"},
     "add_site": {"operator"},

@@ -17,6 +17,7 @@ from test_calls import code
 import adaptinf as ai
 
 LOOKS = [20, 40]
+ROLES = ("monitor", "operator", "statistician")
 
 
 def enrol(served: Served, until: int, good: str = "B") -> None:
@@ -187,6 +188,43 @@ def test_looks_by_role(planned: Served) -> None:
     assert [set(one) for one in events if one["kind"] == "look"] == [
         {"event", "time", "kind", "stage", "rounds", "ends"}
     ] * len(full)
+
+
+def changed(served: Served, looks: Any, role: str = "operator", **others: Any) -> Any:
+    body = {"looks": looks, "reason": "more sites", "by": "the sponsor", **others}
+    return served.client.post("/v1/plan", json=body, headers=served.headers(role))
+
+
+def test_a_plan_is_changed_by_operators_alone_and_blindly(path: Path) -> None:
+    options: dict[str, Any] = {"arms": ["A", "B"], "treatment": "B", "control": "A", "looks": LOOKS}
+    plan = ai.Plan(ai.designs.Uniform(), **options)
+    for served in serving(ai.Trial.create(path, plan, horizon=100)):
+        assert code(changed(served, [30, 60], "statistician"), 403) == "forbidden"
+        assert changed(served, [30, 60]).json() == {"looks": [30.0, 60.0]}
+        assert served.get("/v1/looks").json()["next"] == 30
+        for looks, told in (([60, 30], "plan-unfit"), ([30, 101], "plan-unfit"), ([], "invalid-body")):
+            assert code(changed(served, looks, blinded=True), 422) == told
+        enrol(served, 30, good="neither")
+        assert code(changed(served, [40, 60]), 409) == "look-due"
+        look(served)
+        assert code(changed(served, [30, 80]), 409) == "not-blind"
+        assert code(changed(served, [40, 80], blinded=True), 422) == "plan-unfit"
+        rows = served.trial.status().rows
+        assert changed(served, [30, 80], blinded=True).json() == {"looks": [30.0, 80.0]}
+        act = served.trial.history()[-1]
+        assert (act.kind, act.looks, act.by) == ("amend_plan", [30, 80], "the sponsor")
+        told = {role: served.get(f"/v1/events?after={rows}", role).json()["events"][0] for role in ROLES}
+        assert [told[role].get("reason") for role in ROLES] == [None, "more sites", "more sites"]
+        assert {told[role]["kind"] for role in ROLES} == {"amend_plan"}
+        enrol(served, 80)
+        look(served)
+        assert code(changed(served, [30, 80, 90], blinded=True), 409) == "plan-ended"
+        served.trial.finish()
+        assert code(changed(served, [30, 80, 90], blinded=True), 409) == "finished"
+        assert served.trial.verify().rounds == 80
+    by_rank = ai.Plan(ai.designs.Uniform(), **options, law="rerandomization", replays=19)
+    for served in serving(ai.Trial.create(path.with_name("ranks.db"), by_rank)):
+        assert code(changed(served, [30, 40]), 409) == "plan-fixed"
 
 
 def test_looks_that_are_late_are_taken_in_order_and_stop_at_the_first_that_waits(planned: Served) -> None:
