@@ -52,7 +52,7 @@ COUNTED_AS = Claim(
 RENORMALISED = Claim(
     "log.validation.propensity_rounding.tell_rounding",
     "propensities are rounded to {decimals}: {changed:,} of {rows:,} rows were renormalised to sum to "
-    "1; the smallest one of a chosen arm, {least:.3g}, is known to within {share:.2%}",
+    "1; the smallest propensity of a chosen arm, {least:.3g}, is known to within {share:.2%}",
     "note",
 )
 NO_ENTRY = Claim(

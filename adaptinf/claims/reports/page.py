@@ -110,7 +110,7 @@ SHARES_TEXT = Claim(
 PROPENSITIES = Claim("reports.log_sections.allocation_pictures", "Propensity of each arm, by round", "note")
 PROPENSITIES_TEXT = Claim(
     "reports.log_sections.allocation_pictures",
-    "{title}. The smallest propensity of a chosen arm is {smallest:.3g}.",
+    "{title}. Chosen arms had propensities of at least {smallest:.3g}.",
     "note",
     phrases={"title": PROPENSITIES},
 )
