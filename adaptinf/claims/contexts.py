@@ -8,7 +8,7 @@ NOT_BY_PAST = Claim(
     "profile.has_contexts",
     "contexts do not depend on earlier rewards or actions",
     "assumes",
-    short="contexts do not react to the past",
+    short="contexts do not depend on the past",
 )
 NO_PART = Claim(
     "profile.has_contexts",
@@ -71,8 +71,8 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "if assignment did not depend on contexts, a log created with 'context_free': True or with the design "
-    "that was used ('design')",
+    "a log that states 'context_free': True or names its design ('design'), if assignment did not "
+    "depend on contexts",
     "advice",
 )
 REGRESSION = Claim(

@@ -222,24 +222,25 @@ MISSING_ALIKE = Claim(
 )
 MISSING_BY_ARM = Claim(
     "inference.diagnostics.missing_checks.missing_checks",
-    "the proportion of missing rewards differs between arms, so estimates are biased if missingness "
-    "depends on the rewards",
+    "rewards are missing more often in some arms than in others, so estimates are biased if the "
+    "probability of being missing depends on the reward",
     "caution",
 )
 GIVE_BOUNDS = Claim(
     "inference.diagnostics.missing_checks.missing_checks",
-    "also report bounds (missing='bounds'), which hold whatever values the missing rewards would have had",
+    "also report bounds (missing='bounds'), which are valid whatever the missing rewards would have been",
     "advice",
 )
 MISSING_OVER_TIME = Claim(
     "inference.diagnostics.missing_checks.missing_checks",
-    "the proportion of missing rewards changes over time within arms, so missing='drop' relies on "
-    "constant arm means",
+    "within arms, the proportion of rewards that are missing changes over time, so missing='drop' "
+    "relies on constant arm means",
     "caution",
 )
 NOT_YET_IN = Claim(
     "inference.diagnostics.missing_checks.missing_checks",
-    "if recent outcomes have not yet arrived, analyse only rounds that are old enough to have theirs",
+    "if recent outcomes have not yet arrived, analyse only rounds that are old enough for their "
+    "outcomes to have arrived",
     "advice",
 )
 

@@ -7,8 +7,8 @@ from adaptinf.claims.claim import Claim, Part
 
 BEYOND_SUPPORT = Claim(
     "inference.policies.policy_question.check_support",
-    "the value of policy {policy!r} is not identified, because the policy gives positive probability to "
-    "arms with propensity 0 in the log ({arms} of {rounds} rounds)",
+    "the value of policy {policy!r} is not identified, because the policy may choose arms whose "
+    "propensity in the log is 0 ({arms} of {rounds} rounds)",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
@@ -86,7 +86,7 @@ NO_FEEDBACK = Claim(
     "allows_drift",
     "arms chosen earlier do not affect later contexts or rewards",
     "assumes",
-    short="earlier arms have no later effects",
+    short="no effects on later rounds",
 )
 SAME_LAW = Claim(
     "allows_no_drift",
@@ -112,7 +112,7 @@ CHOSEN_ALONE = Claim(
     "every arm that an evaluated policy can choose had positive propensity in every round (only the "
     "chosen arms' propensities are logged)",
     "assumes",
-    short="policies choose possible arms",
+    short="policies choose available arms",
 )
 AVERAGE = Claim(
     "is_uniform", "if policy values drift, the estimand is their average over all rounds", "target"
@@ -144,7 +144,7 @@ SMALL = Claim(
 ALL_EQUAL = Claim("rewards_equal", "no interval is given, because all rewards are equal", "caution")
 HARDLY_CHOSEN = Claim(
     "hardly_chosen",
-    "no interval is given for {policies}, because arms that it may choose have at most one reward",
+    "intervals are unavailable for {policies}, because some arms that may be chosen have at most one reward",
     "caution",
 )
 ROW_CAUTIONS = (ALL_EQUAL, HARDLY_CHOSEN, Part("tied", "caution"), propensities.UNSETTLED, SMALL)
@@ -243,7 +243,7 @@ BURNT_IN = Claim(
 )
 FIRST_WITHOUT = Claim(
     "first_without",
-    "Round 1 has weight 0, because there are no earlier contexts to average over.",
+    "Round 1 is given weight 0, because there are no earlier contexts to average over.",
     "note",
 )
 
@@ -284,8 +284,8 @@ OWN_WEIGHTS_OF_PAIR = Claim(
 )
 DIFFERENCE_MOVES = Claim(
     "differences_move",
-    "{term} appears to vary over rounds (p = {p:.2g}); combined weights estimate a weighted average, "
-    "and weights='uniform' the unweighted average over all rounds",
+    "{term} appears to vary over rounds (p = {p:.2g}); combined weights then estimate a weighted "
+    "average, whereas weights='uniform' gives the average over all rounds",
     "caution",
 )
 TINY_PROPENSITY = Claim(

@@ -12,7 +12,7 @@ NEEDED = Claim(
 )
 EVERY_ONE_NEEDED = Claim(
     "lacks_every_propensity",
-    "every arm's propensity is required in every round, whereas the log has only that of the chosen arm",
+    "every arm's propensity is required in every round, but only that of the chosen arm was logged",
     "needs",
 )
 """Claims about weights, and about what a design would have done in another round."""

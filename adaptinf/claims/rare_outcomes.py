@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 UNCOMMON = Claim(
-    "inference.validity.rare.without_interval", "rewards other than the most frequent value", "phrase"
+    "inference.validity.rare.without_interval", "rewards that differ from the most frequent value", "phrase"
 )
 """The rarer of two values; what is counted if numbers may be too small."""
 CORRECTED = Claim(
@@ -24,21 +24,21 @@ UNANSWERED = Claim(
 """For a row of `recommend`."""
 COUNTED = Claim(
     "inference.validity.rare.law_of_parts",
-    "For {terms}, intervals and p-values treat {uncommon} as weighted Poisson counts (gamma limits of Fay "
-    "and Feuer, combined by the MOVER method), because their effective number (in parentheses) is below "
-    "{enough}. Standard errors may be too small.",
+    "For {terms}, intervals and p-values treat {uncommon} as weighted Poisson counts (gamma limits of "
+    "Fay and Feuer, combined by the MOVER method), because their effective number (in parentheses) is "
+    "below {enough}. Standard errors may be underestimated.",
     "note",
     phrases={"uncommon": UNCOMMON},
 )
 SHAPE_UNKNOWN = Claim(
     "shape_unknown",
-    "intervals may undercover if rewards are skewed or outcomes are rare; the logged sums show the former "
-    "only with sum_cubes=, and the latter only with nonzero=",
+    "intervals may undercover if outcomes are rare or rewards are skewed; sums show rare outcomes only "
+    "with nonzero=, and skewness only with sum_cubes=",
     "caution",
 )
 SKEWNESS_UNKNOWN = Claim(
     "skewness_unknown",
-    "intervals may undercover if rewards are skewed, which the logged sums show only with sum_cubes=",
+    "intervals may undercover if rewards are skewed; the logged sums do not show skewness without sum_cubes=",
     "caution",
 )
 """Where outcomes were counted."""

@@ -141,7 +141,7 @@ ASSUMES = (
 
 TOGETHER = Claim(
     "tuning",
-    "Intervals hold simultaneously {when}, under any stopping rule, and are tuned for alpha = "
+    "Intervals are simultaneously valid {when}, under any stopping rule, and are tuned for alpha = "
     "{alpha:g}. Each interval is intersected with all earlier ones, so values once excluded remain "
     "excluded.",
     "note",

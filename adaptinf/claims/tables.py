@@ -105,11 +105,11 @@ CHECKS = {"": "cannot be checked from this log", "checked": "checked", "contradi
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",
-    "The log has no information on {terms}: the estimate depends on too few rounds, and its interval would "
-    "be wider than {longest:,} times {scale}, so none is given.",
+    "The log is uninformative about {terms}: the estimate depends on too few rounds, and its interval "
+    "would be wider than {longest:,} times {scale}, so no interval is given.",
     "missing",
 )
-OF_RANGE = Claim("inference.results.log_facts.meaningful", "the range of the rewards", "phrase")
+OF_RANGE = Claim("inference.results.log_facts.meaningful", "the reward range", "phrase")
 OF_REWARDS = Claim(
     "inference.results.log_facts.meaningful", "the standard deviation of the rewards", "phrase"
 )
@@ -118,8 +118,8 @@ OF_ERROR = Claim("inference.results.log_facts.meaningful", "the standard error o
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",
-    "Holm: {pvalues} of {count} terms are adjusted by Holm's method, which controls the familywise error "
-    "rate under any dependence.",
+    "Holm: Holm's method adjusts {pvalues} of {count} terms and controls the familywise error rate "
+    "under any dependence.",
     "note",
     short="Holm's adjustment for {count} terms",
 )
@@ -200,28 +200,28 @@ STARRED = Claim(
     "used where available; columns that are not valid have no stars.",
     "note",
 )
-_WITHIN = "inference.results.comparison.Comparison.summary"
-ADJUSTED_WITHIN = {
+ADJUSTED = {
     "holm": Claim(
-        _WITHIN,
-        "P-values are adjusted for the number of terms in a column by Holm's method; intervals "
-        "are not adjusted.",
+        "inference.results.multiplicity.adjusted_logs",
+        "P-values are adjusted for {terms} by Holm's method; intervals are unadjusted.",
         "note",
     ),
     "bh": Claim(
-        _WITHIN,
-        "P-values are adjusted for the number of terms in a column by the Benjamini-Hochberg method; "
-        "intervals are not adjusted.",
+        "inference.results.multiplicity.adjusted_logs",
+        "P-values are adjusted for {terms} by the Benjamini-Hochberg method, but intervals are not.",
         "note",
     ),
     "max-t": Claim(
-        _WITHIN,
-        "P-values and intervals are adjusted for the number of terms in a column (max-t); corrected p-values "
-        "are adjusted by Holm's method, and corrected intervals are not adjusted.",
+        "inference.results.comparison.Comparison.summary",
+        "P-values and intervals are adjusted for {terms} (max-t); corrected p-values are adjusted by Holm's "
+        "method, and corrected intervals are not adjusted.",
         "note",
     ),
 }
-"""Handling of several terms in a table of several results."""
+"""Handling of several terms, by the adjustment of their p-values."""
+TERMS_OF_COLUMN = Claim(
+    "inference.results.comparison.Comparison.summary", "the terms in each column", "phrase"
+)
 NULLS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary", "{nulls}, so the p-values are not comparable", "note"
 )
@@ -316,7 +316,7 @@ BEST_OF_SEVERAL = Claim(
 BEST_NOT_ASKED = Claim(_FOUND, "no test of which arm is best is available", "phrase")
 SELECTED = Claim(
     _FOUND,
-    "{term} has the highest estimate of {count} arms: {what} {estimate} ({interval}, allowing for this "
+    "Of {count} arms, {term} has the highest estimate: {what} {estimate} ({interval}, allowing for this "
     "selection); {best}.",
     "phrase",
 )
@@ -326,11 +326,11 @@ ALL_AGAINST_CONTROL = Claim(_FOUND, "Compared with {control}: {decided}.", "phra
 NONE_AGAINST_CONTROL = Claim(
     _FOUND, "It is undecided whether any of {count} arms differs from {control} in {what}.", "phrase"
 )
-OTHERS = {True: Claim(_FOUND, "the other", "phrase"), False: Claim(_FOUND, "the {count} others", "phrase")}
+OTHERS = {True: Claim(_FOUND, "the other", "phrase"), False: Claim(_FOUND, "the other {count}", "phrase")}
 """Keyed by whether there is only one."""
-DECIDED_TERMS = Claim(_FOUND, "Different from {null:g}: {decided}.", "phrase")
+DECIDED_TERMS = Claim(_FOUND, "Terms that differ from {null:g}: {decided}.", "phrase")
 UNDECIDED_TERMS = Claim(_FOUND, "It is undecided whether these differ from {null:g}: {undecided}.", "phrase")
-BOTH_TERMS = Claim(_FOUND, "Different from {null:g}: {decided}; undecided: {undecided}.", "phrase")
+BOTH_TERMS = Claim(_FOUND, "Terms that differ from {null:g}: {decided}; undecided: {undecided}.", "phrase")
 OTHER_DECIDED = Claim(_FOUND, "{term}: estimate {estimate} ({interval}).", "phrase")
 OTHER_UNDECIDED = Claim(
     _FOUND,

@@ -47,8 +47,8 @@ OTHERS_MEAN = Claim(
 )
 LATE_MEAN = Claim(
     "inference.scores.unit_errors.others_means",
-    "Rewards are predicted from those of other units that are already available, by their mean for the "
-    "same arm or, failing that, for all arms. Rounds before the first available reward have weight 0.",
+    "Predictions use the rewards of other units that are already available: their mean in the same arm "
+    "or, failing that, in all arms. Rounds before the first available reward have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
@@ -88,8 +88,8 @@ ERRORS = Claim(
 )
 DRAWN_ONCE = Claim(
     "profile.drawn_once",
-    "Because each unit stays in its first-round arm with probability 1, a unit counts as a single draw "
-    "with its first-round propensity.",
+    "Each unit stays in its first-round arm with probability 1, so it counts as a single draw with its "
+    "first-round propensity.",
     "note",
 )
 NOTES = (ERRORS, DRAWN_ONCE)
@@ -124,7 +124,7 @@ FEW_WITH_ARM = Claim(
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
     "fewer than {enough} units have {uncommon} for {terms} (numbers in parentheses), so estimates may "
-    "be too close to that value, with standard errors that are too small",
+    "be too close to that value, and their standard errors too small",
     "caution",
     phrases={"uncommon": UNCOMMON},
 )

@@ -98,7 +98,8 @@ class Shown:
         if len(self.results.terms) < 2:
             return ""
         law = simultaneous_law(self.results.covariance is not None)
-        return claims.MULTIPLICITY[self.adjustment or ""](count=self.count, law=law)
+        terms = claims.COMPARISONS(count=self.count)
+        return claims.MULTIPLICITY[self.adjustment or ""](terms=terms, law=law)
 
     @property
     def target(self) -> str:

@@ -15,8 +15,8 @@ UNDERCOVERS = Claim(
 )
 UNLESS_NOTHING_ADAPTED = Claim(
     "may_not_adapt",
-    "If outcomes did not influence assignment, set adaptive=False: in that case, {test} intervals "
-    "are valid and are shorter than intervals that allow for adaptivity.",
+    "If outcomes did not influence assignment, set adaptive=False. The {test} intervals are then valid, "
+    "and are shorter than intervals that allow for adaptivity.",
     "advice",
     short="if outcomes did not influence assignment, adaptive=False gives shorter intervals",
 )
@@ -26,8 +26,8 @@ NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", 
 REASONS = (
     Claim(
         "always",
-        "propensities are not required, and intervals remain valid regardless of how arm choices depend on "
-        "earlier rewards",
+        "propensities are not required, and intervals are valid regardless of how the choice of arms "
+        "depends on earlier rewards",
         "reason",
     ),
     Claim("conservative", "standard errors are conservative", "reason"),
@@ -74,8 +74,8 @@ FIT = (
     ),
     Claim(
         "propensities_unused",
-        "The logged propensities vary but are not used. The estimates are valid if earlier rewards caused "
-        "this variation, but not if unlogged contexts did.",
+        "The logged propensities vary but are not used. Estimates are valid if this variation is due to "
+        "earlier rewards, but not if it is due to unlogged contexts.",
         "note",
     ),
     stationarity.NO_TREND,

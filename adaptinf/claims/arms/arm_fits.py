@@ -16,7 +16,7 @@ CHOSEN_ONCE = Claim(
 )
 WEIGHTED_ONCE = Claim(
     "weighted_once",
-    "A standard error is unavailable for arm {arm}, because only one of its rewards has nonzero weight.",
+    "Arm {arm} has no standard error, because only one of its rewards has nonzero weight.",
     "missing",
 )
 EXACT_TEST = Claim(
@@ -27,7 +27,7 @@ EXACT_TEST = Claim(
 )
 WITH_DESIGN = Claim(
     "inference.arms.facts.arm_facts.exact_calls",
-    "; both calls require the design with which the data were collected",
+    "; both calls require the design that was used to collect the data",
     "phrase",
 )
 WITHOUT_NUMBERS = (NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE)

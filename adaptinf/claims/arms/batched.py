@@ -9,13 +9,13 @@ NO_BATCHES = Claim("lacks_batches", "the method requires batches, but the log ha
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
     "the method requires constant propensities within each batch, but propensities vary within some "
-    "batches ({n} in total; zero-based batch indices: {which})",
+    "batches ({n} in total; numbered from 0: {which})",
     "needs",
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "in {n} of {batches} batches, one of the arms has no rewards or both arms together have fewer than "
-    "three (batch indices from 0: {which})",
+    "in {n} of {batches} batches (numbered from 0: {which}), one of the arms has no rewards, or the two "
+    "arms together have fewer than three",
     "needs",
 )
 BENT = Claim(

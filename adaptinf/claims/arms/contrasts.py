@@ -26,8 +26,8 @@ NO_COVARIANCE = Claim(
 LIFTS = Claim(
     "inference.contrasts.shared_control.lift_of",
     "Lift is an arm's mean divided by the control mean (same rounds and weights), minus 1. Intervals "
-    "use a t approximation on the log-ratio scale if both means are positive; if not, they use "
-    "Fieller's method.",
+    "use a t approximation on the log-ratio scale if both means are positive, and Fieller's method "
+    "otherwise.",
     "note",
     short="lift over the control's mean",
 )
@@ -52,8 +52,8 @@ FEW_OUTCOMES = Claim(
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.shared_control.lift_of",
-    "a ratio requires the control {what} to be at least {fewest:g} standard errors from 0 (observed "
-    "distance: {errors:.1f} standard errors)",
+    "a ratio requires the control {what} to be at least {fewest:g} standard errors from 0, but it is "
+    "only {errors:.1f} standard errors away",
     "needs",
 )
 NO_LIFT = Claim(

@@ -11,7 +11,7 @@ from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
 SHORT_RUNS = Claim(
     "stable",
     "intervals may undercover slightly in short runs: in UCB simulations with two identical arms, "
-    "nominal 95% intervals for the difference had coverage 93.9% (1,000 rounds) and 94.3% (10,000 "
+    "nominal 95% intervals for the difference had coverage of 93.9% (1,000 rounds) and 94.3% (10,000 "
     "rounds); see audit.stability",
     "caution",
 )
@@ -151,7 +151,7 @@ CORRECTED_CAUTIONS = (
     ),
     Claim(
         "contexts_untold",
-        "corrected inference ({label}) is valid only if {no_part}, which this log cannot confirm",
+        "corrected inference ({label}) is valid only if {no_part}; this log cannot confirm that they did not",
         "caution",
     ),
 )
@@ -176,7 +176,7 @@ STATED = Claim(
     "note",
 )
 NAIVE = Claim(_WORTH, "a naive baseline, not valid if assignment is adaptive", "note")
-ACCOUNTED = Claim(_WORTH, "not valid under adaptive assignment, unlike the corrected results", "note")
+ACCOUNTED = Claim(_WORTH, "invalid under adaptive assignment, unlike the corrected results", "note")
 """Validity of the uncorrected sample means in a fit."""
 MIXED = Claim(
     "profile.has_contexts",

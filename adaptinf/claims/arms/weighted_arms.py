@@ -22,8 +22,8 @@ MIXES_CONTEXTS = Claim(
 )
 MIXES_ENDS = Claim(
     "mixes_ends",
-    "joint weights combine the rewards of all arms, so the extreme values of an arm's missing rewards do "
-    "not give the bounds of its estimate",
+    "joint weights combine the rewards of all arms, so bounds on an arm's estimate cannot be obtained "
+    "by setting its missing rewards to their extreme values",
     "needs",
 )
 WEIGHTS_NEED = (
@@ -113,7 +113,7 @@ ASSUMES = (
     stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
-        "each arm's mean is averaged over the rounds in which that arm was available",
+        "the estimand for each arm is its mean reward over the rounds in which it was available",
         "target",
     ),
     contexts.UNUSED,
@@ -154,9 +154,9 @@ OWN_WEIGHTS = Claim(
 )
 DIFFERENCE_MOVES = Claim(
     "difference_moves",
-    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so the weighted "
-    "average estimated here may differ from the unweighted average over rounds (estimated when "
-    "weights='uniform')",
+    "the difference between arms shows a linear trend over time (p = {p:.2g}), so the weighted average "
+    "estimated here may differ from the unweighted average over rounds (which weights='uniform' "
+    "estimates)",
     "caution",
 )
 AGAINST_ONE = Claim(
@@ -187,7 +187,7 @@ FIT = (
     Claim(
         "combined_by",
         "Combined weights are the same for both arms, so common drift cancels. If the effect varies over "
-        "time, its weighted average is estimated (unweighted if weights='uniform'). Weights are based on "
+        "time, the estimand is its weighted average (unweighted if weights='uniform'). Weights are based on "
         "{by}.",
         "note",
         short="one weight for both arms",

@@ -58,8 +58,8 @@ OF_COUNTS = Claim(
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.winner_methods.HYBRID",
-    "the interval is valid given the selected arm and lies within the projection interval at level 1 - "
-    "alpha / 10",
+    "the interval is valid conditional on the selected arm and is contained in the projection interval "
+    "with level 1 - alpha/10",
     "reason",
 )
 GIVEN_WINNER = Claim(
@@ -69,13 +69,13 @@ GIVEN_WINNER = Claim(
 )
 VERY_LONG = Claim(
     "inference.winners.winner_methods.CONDITIONAL",
-    "the interval can be very wide, or lie outside the range of the rewards and be omitted, if the selected "
-    "arm's estimate is close to that of another arm",
+    "if the selected arm's estimate is close to another arm's, the interval can be very wide, or can be "
+    "omitted because it lies outside the reward range",
     "caution",
 )
 SIMULTANEOUS = Claim(
     "inference.winners.winner_methods.PROJECTION",
-    "intervals hold simultaneously for all arms, so any selection rule is allowed",
+    "intervals are simultaneously valid for all arms, so any selection rule is allowed",
     "reason",
 )
 HAS_NO_PART = Claim(
@@ -146,16 +146,16 @@ PROJECTED = Claim(
     "inference.winners.projected.serves",
     "At least one arm has fewer than {fewest} {uncommon}, so normal approximations are unreliable. The "
     "simultaneous (Bonferroni) interval is computed from the counts of each reward value. The estimate "
-    "is not adjusted for selection.",
+    "does not account for selection.",
     "note",
     phrases={"uncommon": UNCOMMON},
     short="simultaneous exact interval for the selected arm",
 )
 PROJECTED_SKEWED = Claim(
     "inference.winners.projected.skewed",
-    "The selected arm's rewards are too skewed, given its number of rounds, for normal approximations, so "
-    "its interval is taken from simultaneous (Bonferroni) intervals that are corrected for skewness. The "
-    "estimate accounts for selection only approximately.",
+    "The selected arm's rewards are too skewed for normal approximations at its number of rounds, so "
+    "its interval is taken from simultaneous (Bonferroni) intervals that are corrected for skewness. "
+    "The estimate accounts for selection only approximately.",
     "note",
     short="simultaneous interval for the selected arm, corrected for skewness",
 )

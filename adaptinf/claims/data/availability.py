@@ -60,8 +60,8 @@ OTHER_ELSEWHERE = Claim(
 )
 BY_TURNS = Claim(
     "by_turns",
-    "arm availability changed often, perhaps in response to contexts, so comparisons may not apply "
-    "outside the rounds in which all compared arms were available",
+    "the availability of arms changed often, perhaps in response to contexts, so comparisons may not "
+    "apply to rounds in which some of the compared arms were unavailable",
     "caution",
 )
 GONE = Claim(

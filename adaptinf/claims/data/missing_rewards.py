@@ -43,7 +43,7 @@ BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward was observe
 SHARES_DIFFER = Claim(
     "shares_differ",
     "the proportion of missing rewards appears to differ between arms (chi-squared {statistic:.1f}, "
-    "{df} df, p = {p:.2g}); estimates are biased if missingness depends on rewards (missing='bounds' "
+    "{df} df, p = {p:.2g}); if missingness depends on rewards, estimates are biased (missing='bounds' "
     "gives bounds instead)",
     "caution",
 )
@@ -62,9 +62,9 @@ FIT = (
 
 SAME_WEIGHTS = Claim(
     "inference.arms.data.incomplete_rewards.past_outcome",
-    "The bounds use the outcome model of missing='drop' and omit the same initial rounds. With the same "
-    "weights, they therefore contain its estimate, apart from random error in the estimated observation "
-    "probabilities.",
+    "The bounds use the same outcome model as missing='drop' and omit the same initial rounds. With the "
+    "same weights, they therefore contain the estimate from missing='drop', apart from random error in "
+    "the estimated observation probabilities.",
     "note",
 )
 LEADS = {
@@ -80,9 +80,9 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Bounds over all possible values of missing rewards: {ends} (estimate: {lead}). Intervals are "
-    "valid whatever these values are; p-values are computed from the bound closer to the null value, or "
-    "equal 1 if it lies within the bounds.",
+    "{missing} Bounds over all possible values of missing rewards: {ends} (estimate: {lead}). Intervals "
+    "are valid whatever these values are; p-values are computed from the bound closer to the null "
+    "value, or are 1 if the null value lies within the bounds.",
     "note",
     short="bounds over all values of missing rewards",
 )

@@ -19,8 +19,8 @@ BATCH_MEAN = Claim(
 )
 RIDGE = Claim(
     "inference.scores.outcome_predictions.running_regression",
-    "The outcome model is a ridge regression of the arm's earlier rewards{known} on {names}{scaled}, "
-    "with a prespecified penalty of {penalty:g}{start}.",
+    "The outcome model is a ridge regression of earlier rewards of the same arm{known} on "
+    "{names}{scaled}, with a prespecified penalty of {penalty:g}{start}.",
     "note",
 )
 STANDARDISED = Claim(

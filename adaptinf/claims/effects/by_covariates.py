@@ -21,7 +21,7 @@ LACKS_DECAY = Claim(
 )
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "units recur in the log, but clustering by unit is implemented only for the HC0 covariance",
+    "the log has repeated units, but clustering by unit is implemented only for the HC0 covariance",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -92,8 +92,8 @@ LOW_PROPENSITIES = Claim(
 )
 BARE_COLUMN = Claim(
     "bare_columns",
-    "{name}: one arm was never observed in rounds where this indicator is 1, so the coefficient relies on "
-    "the outcome model and its standard error is too small.",
+    "{name}: one arm was never observed in rounds in which this indicator is 1, so the coefficient "
+    "relies on the outcome model, and its standard error is too small.",
     "note",
 )
 ALONE_BY_HC = Claim(

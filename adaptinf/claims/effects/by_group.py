@@ -131,9 +131,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Rewards are predicted by the group's earlier mean reward for that arm or, if unavailable, for all "
-    "arms. Round 1 has weight 0. Degrees of freedom: the smaller arm-specific effective sample size "
-    "minus 1.",
+    "The prediction for an arm is the mean of the group's earlier rewards in that arm or, if there are "
+    "none, in all arms. Round 1 has weight 0. Degrees of freedom: the smaller arm-specific effective "
+    "sample size minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
@@ -152,8 +152,8 @@ COMBINED = Claim(
 SQRT = Claim(
     "is_sqrt",
     "Rewards are weighted by the square root of the propensity of the chosen arm. The two arm means "
-    "therefore weight time periods differently, and under drift their difference does not estimate an "
-    "average effect.",
+    "therefore weight time periods differently, so under drift the difference between them does not "
+    "estimate an average effect.",
     "note",
     short="square-root weights by arm",
 )

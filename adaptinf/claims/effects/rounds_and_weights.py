@@ -12,7 +12,7 @@ EFFECT = Claim(
 
 NEVER_BOTH = Claim(
     "inference.effects.group_question.weightable_rounds",
-    "in each of the {n} rounds of {where}, one arm or both had propensity 0",
+    "in each of the {n} rounds of {where}, one or both arms had propensity 0",
     "needs",
 )
 LACKS_BOTH_PROPENSITIES = Claim(

@@ -119,7 +119,7 @@ BY_RELEASES = Claim(
 )
 STOPPED_BY_DATA = Claim(
     "stopped_by_data",
-    "the privacy guarantee extends to the number of rounds, provided that the stopping decision was "
+    "the privacy guarantee also covers the number of rounds, provided that the stopping decision was "
     "based only on outputs covered by the guarantee",
     "reason",
 )

@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 UNTESTED = Claim(
     "plans.plan.Plan.analyse",
-    "at no look did both arms reach an effective sample size of {least:g} and {least:g} outcomes of the "
-    "rarer kind",
+    "no look included a test: at each look, an arm's effective sample size, or the number of outcomes "
+    "of the rarer kind, was below {least:g}",
     "needs",
 )
 GOES_ON = Claim(
@@ -17,8 +17,8 @@ GOES_ON = Claim(
 )
 GOES_ON_BY_DATE = Claim(
     "plans.plan.Plan.analyse",
-    "the plan does not stop at any look that the log has reached; the next one is on day {day}: if the log "
-    "is complete until then, use as_of={day}",
+    "under the plan, the trial does not stop at any look that the log has reached, and the next look is "
+    "on day {day}; if the log is complete up to that day, set as_of={day}",
     "needs",
 )
 GOES_ON_BY_INFORMATION = Claim(
@@ -43,11 +43,13 @@ BY_RANK = Claim(
     "note",
     short="rank among {replays} replays after {looks} of {planned} looks",
 )
+UNADJUSTED = Claim("plans.plan.Plan.analyse", "the estimate is not adjusted for the looks", "phrase")
 NO_LIMITS = Claim(
     "plans.plan.Plan.analyse",
-    "the re-randomisation test (null hypothesis: no effect for any participant) gives no interval; the "
-    "estimate is not adjusted for the looks",
+    "the re-randomisation test (null hypothesis: no effect for any participant) gives no interval; "
+    "{estimate}",
     "missing",
+    phrases={"estimate": UNADJUSTED},
 )
 NO_EFFECT_ON_ANYONE = Claim(
     "plans.plan.Plan.analyse",
@@ -57,9 +59,9 @@ NO_EFFECT_ON_ANYONE = Claim(
 )
 REPEATED = Claim(
     "plans.plan.Plan.analyse",
-    "Intervals and p-values are simultaneous over treatments and are valid at every look, whatever the "
-    "reason for stopping; estimates are unadjusted. To control the familywise error rate, alpha was spent "
-    "over {looks} of {planned} looks ({spending}).",
+    "Intervals and p-values are simultaneous across treatments and valid at every look, whatever the "
+    "reason for stopping; estimates are unadjusted. To control the familywise error rate, alpha was "
+    "spent over {looks} of {planned} looks ({spending}).",
     "note",
     short="simultaneous repeated intervals after {looks} of {planned} looks",
 )
@@ -72,8 +74,8 @@ CLOSED = Claim(
 )
 ANY_TREATMENT = Claim(
     "plans.plan.Plan.analyse",
-    "The p-value tests the null hypothesis that no arm has an effect; only the treatment with the largest "
-    "score is shown.",
+    "The p-value is for the null hypothesis that none of the arms has an effect; only the treatment "
+    "with the largest score is shown.",
     "note",
     short="tests for an effect of any arm",
 )
@@ -85,15 +87,16 @@ OVERRUN = Claim(
 )
 OVERRUN_USED = Claim(
     "plans.plan.Plan.analyse",
-    "{more} rounds after the look at which the plan stopped are used: all data take the place of this look "
-    "(the deletion method). The interval is then slightly wide, and the estimate closer to the null.",
+    "Under the deletion method, the final look is replaced by an analysis of all data, including {more} "
+    "later rounds. The interval is then slightly conservative, and the estimate tends to move towards "
+    "the null value.",
     "note",
-    short="{more} later rounds used, in place of the last look",
+    short="{more} later rounds included (deletion method)",
 )
 OVERRUN_ONE = Claim(
     "plans.plan.Plan.analyse",
-    'later rounds can be added for one treatment with law="z" (the plan has law {law!r}, or several '
-    "treatments)",
+    'later rounds can be included only if the plan has a single treatment and law="z" (this plan has '
+    "law {law!r} or several treatments)",
     "needs",
 )
 CONSTANT_EFFECT = Claim(
@@ -104,7 +107,7 @@ CONSTANT_EFFECT = Claim(
 )
 LOOKS_KEPT = Claim(
     "plans.plan.Plan.analyse",
-    "looks took place when planned, and the plan's rule was followed",
+    "looks took place as planned, and the plan's stopping rule was followed",
     "assumes",
     short="planned looks",
 )
@@ -116,13 +119,13 @@ WITHOUT_PROPENSITIES = Claim(
 )
 BOUNDED = Claim(
     "plans.stored_plans.outcomes_of",
-    "rewards are missing, and looks cannot compute bounds: they assume that rewards are missing at random",
+    "interim looks treat missing rewards as missing at random; bounds are not available",
     "needs",
 )
 DIFFERS = Claim(
     "plans.stored_plans.differs",
-    "the decision recorded at look {stage} was {recorded!r}, but outcomes were amended later: those in the "
-    "log lead to the decision {decision!r} at look {found}",
+    "the decision recorded at look {stage} was {recorded!r}, but outcomes were amended later; with the "
+    "outcomes now in the log, the decision is {decision!r} at look {found}",
     "caution",
 )
 OVERRIDDEN = Claim(
@@ -132,13 +135,13 @@ OVERRIDDEN = Claim(
 )
 ACCOUNTS = Claim(
     "inference.recommend.recommendation.recommend",
-    "the trial's plan accounts for its looks",
+    "the analysis specified in the trial's plan accounts for its looks",
     "reason",
 )
 USE_PLAN = Claim(
     "inference.results.estimates.Estimates.at_any_length",
-    "use Plan.of(log).analyse(log) for the planned difference, or ConfidenceSequence, which is valid under "
-    "any stopping rule",
+    "use Plan.of(log).analyse(log) for the planned difference, or ConfidenceSequence for inference "
+    "under any stopping rule",
     "advice",
 )
 FAILED = Claim(
@@ -148,7 +151,7 @@ FAILED = Claim(
 )
 ALL_FAILED = Claim(
     "plans.plan_characteristics.simulated",
-    "every simulated trial failed; the first error: {error:.200}",
+    "every simulated trial failed; first error: {error:.200}",
     "needs",
 )
 NORMAL_LAW = Claim(
@@ -156,8 +159,8 @@ NORMAL_LAW = Claim(
 )
 SIZE_BY_LAW = Claim(
     "plans.planning.sizes.sample_size",
-    "The design is not adaptive, so power and mean sample size are computed from normal theory for the test "
-    "statistics at the looks; the horizon is rounded up.",
+    "The design is not adaptive, so power and mean sample size are computed from a normal "
+    "approximation, without simulation; the horizon is rounded up.",
     "note",
 )
 SIZE_BY_SIMULATION = Claim(
@@ -177,16 +180,15 @@ CALIBRATED = Claim(
 )
 BY_COUNTS = Claim(
     "plans.plan.Plan.analyse",
-    "The p-value uses the exact distribution of the counts, conditional on the total number of successes "
-    "({looks} of {planned} looks). For any constant success rate, the type I error is controlled by alpha "
-    "spending ({spending}).",
+    "The p-value is exact, conditional on the total number of successes ({looks} of {planned} looks). "
+    "For any constant success rate, the type I error is controlled by alpha spending ({spending}).",
     "note",
     short="exact distribution of counts after {looks} of {planned} looks",
 )
 NO_COUNT_LIMITS = Claim(
     "plans.plan.Plan.analyse",
-    "the exact test is only for a difference of 0 and gives no interval; the estimate is the difference "
-    "between sample proportions, unadjusted for the looks",
+    "the exact test applies only to a difference of 0, so there is no interval; the estimated "
+    "difference between sample proportions is unadjusted for the looks",
     "missing",
 )
 CONSTANT_RATES = Claim(
@@ -209,8 +211,8 @@ BY_EXACT_LAW = Claim(
 )
 NORMAL_ONLY = Claim(
     "plans.planning.conditional.conditional_power",
-    "conditional and predictive power require normal scores for a single treatment: the plan must have "
-    'law="z" (it has {law!r}) and one treatment',
+    "conditional and predictive power are available only for plans with a single treatment and normal "
+    'scores (law="z"; law of this plan: {law!r})',
     "needs",
 )
 NOT_UNDER_WAY = Claim(

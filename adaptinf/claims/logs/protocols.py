@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
+from adaptinf.claims.logs.plans import UNADJUSTED
 
 _TOPICS, _PAGE = "plans.planning.protocol.Protocol.topics", "plans.planning.protocol.Protocol.to_markdown"
 ADAPTATIONS = Claim(
@@ -46,7 +47,7 @@ JOINT_BIAS = Claim(
 )
 JOINT_COVERAGE = Claim(
     _TOPICS,
-    "nominal {nominal:g}; joint coverage of the simultaneous intervals, lowest simulated value: {share:.4f} "
+    "nominal {nominal:g}; lowest simulated joint coverage of the simultaneous intervals: {share:.4f} "
     "({scenario})",
     "note",
 )
@@ -65,30 +66,34 @@ REPEATED = Claim(
 )
 BY_RANK = Claim(
     _TOPICS,
-    "p-value from the rank of the trial among replays of the design; the estimate is not adjusted for "
-    "the looks",
+    "p-value from the rank of the trial among replays of the design; {estimate}",
     "note",
+    phrases={"estimate": UNADJUSTED},
 )
 BY_COUNTS = Claim(
     _TOPICS,
-    "p-value from the exact distribution of the counts; the estimate is not adjusted for the looks",
+    "exact p-value from the numbers of successes; {estimate}",
     "note",
+    phrases={"estimate": UNADJUSTED},
 )
 DRIFT_CANCELS = Claim(
     _TOPICS,
-    "drift common to both arms cancels in the score; the difference between the arms is assumed constant",
+    "common drift cancels in the score; the difference between arms is assumed constant",
     "note",
 )
 DRIFT_ALLOWED = Claim(
-    _TOPICS, "the test is exact under any drift if outcomes do not depend on the arm assigned", "note"
+    _TOPICS,
+    "under the null hypothesis that outcomes do not depend on the arm assigned, the test is exact "
+    "whatever the drift",
+    "note",
 )
 NO_DRIFT = Claim(
     _TOPICS, "success rates are assumed constant: under drift, the error rate is not controlled", "caution"
 )
 SENSITIVITY = Claim(
     _TOPICS,
-    "if the difference varies over time, its average over rounds is estimated, with weights that increase "
-    "with the smaller of the two assignment probabilities",
+    "if the difference varies over time, its average over rounds is estimated, with weights that "
+    "increase with the smaller assignment probability in each round",
     "note",
 )
 SIMULATION = Claim(

@@ -22,9 +22,9 @@ TIES = Claim(
 )
 COARSE = Claim(
     "log.validation.row_order.tell_ties",
-    "{tied:,} of {rows:,} rows have the same value in {column} as the row before, and row order is assumed "
-    "to be the order of choices; if all arms with one value were chosen before any of their rewards were "
-    "known, set batch= to this column",
+    "{tied:,} of {rows:,} rows are tied with the previous row in {column}, and row order is assumed to "
+    "be the order in which arms were chosen; if all arms with the same value were chosen before any of "
+    "their rewards were known, set batch= to this column",
     "caution",
 )
 PERIODS = Claim(
@@ -51,13 +51,13 @@ COUNTED_AS = Claim(
 )
 RENORMALISED = Claim(
     "log.validation.propensity_rounding.tell_rounding",
-    "propensities are rounded to {decimals}: {changed:,} of {rows:,} rows were renormalised to sum to 1; the "
-    "smallest propensity of a chosen arm, {least:.3g}, is known to within {share:.2%}",
+    "propensities are rounded to {decimals}: {changed:,} of {rows:,} rows were renormalised to sum to "
+    "1; the smallest propensity of a chosen arm, {least:.3g}, is known to within {share:.2%}",
     "note",
 )
 NO_ENTRY = Claim(
     "log.validation.propensity_shapes.read_entries",
-    "{column} has no entry for arms {arms}; their propensities in these rows are taken as 0",
+    "{column} has no entry for arms {arms}; in these rows, their propensities are assumed to be 0",
     "note",
 )
 AS_WRITTEN = Claim(
@@ -77,7 +77,7 @@ DECIMAL_COMMA = Claim(
 )
 PARTS = Claim(
     "log.storage.table_sources.read_table",
-    "{count:,} files of a folder were read in the order of their names",
+    "{count:,} files in a folder were read in order of file name",
     "note",
 )
 FILES = Claim(
@@ -111,7 +111,7 @@ SKIPPED = Claim(
 )
 WITHOUT_SLOT = Claim(
     "formats.dsjson.read_dsjson",
-    "events without the slot were left out ({absent:,} of {events:,} events)",
+    "events without the slot were excluded ({absent:,} of {events:,} events)",
     "note",
 )
 THROTTLED = Claim(
@@ -161,7 +161,7 @@ UNUSED_OUTCOMES = Claim(
 )
 ABSENT_OUTCOMES = Claim(
     "formats.platforms.platform_tables.Table.join",
-    "rows without an outcome were given the value {absent:g} ({rows:,} rows)",
+    "rows without an outcome were assigned the value {absent:g} ({rows:,} rows)",
     "note",
 )
 NO_PROPENSITIES = Claim(

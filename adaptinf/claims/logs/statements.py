@@ -17,7 +17,7 @@ NOT_ADAPTIVE = Claim(
     "earlier rewards had no effect on assignment (as stated in the log)",
     "assumes",
     check="profile.reaction_found",
-    short="assignment did not react to rewards",
+    short="assignment did not depend on rewards",
 )
 REACTED = Claim(
     "inference.validity.profile.LogProfile.reaction_found",

@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 CONFIDENCE_SEQUENCE = Claim(
     "inference.results.estimates.Estimates.at_any_length",
-    "use ConfidenceSequence, which is valid under any stopping rule",
+    "use ConfidenceSequence, which remains valid under any stopping rule",
     "advice",
 )
 ELLIPSOID = Claim(

@@ -39,8 +39,8 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Because each arm stops reporting at a data-dependent time, normal noise is added to exhaust its "
-    "variance budget (seeds: rng={rng} and the releases). Added share of the budget: median "
+    "Because reporting in each arm stops at a data-dependent time, normal noise is added to exhaust the "
+    "arm's variance budget (seeds: rng={rng} and the releases). Added share of the budget: median "
     "{median:.0%}, maximum {largest:.0%}.",
     "note",
 )

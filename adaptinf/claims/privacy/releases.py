@@ -25,7 +25,7 @@ CLIPPED = Claim(
 )
 INVERTED = Claim(
     "inference.released.effects.NoisyEffect.interval",
-    "Both sampling error and the noise added to the releases are reflected in p-values and intervals.",
+    "P-values and intervals reflect both sampling error and the noise added to the releases.",
     "note",
 )
 
@@ -166,7 +166,7 @@ EPOCH_SHARE = Claim(
 )
 VARIANCE_OF_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "With n rounds per arm, the difference in means has variance at most (1 - effect^2)/(2n), where "
+    "With n rounds per arm, the released difference has variance of at most (1 - effect^2)/(2n), where "
     "effect is the true difference. Binary rewards with means that sum to 1 attain this bound.",
     "note",
 )

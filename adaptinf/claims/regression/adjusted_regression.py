@@ -42,7 +42,7 @@ LEFT_OUT = Claim(
 CONSTANT_IN_A_BATCH = Claim(
     "constant_in_a_batch",
     "No estimates are available, because the regression fits the rewards of at least one batch exactly, "
-    "which leaves zero residual variance in that batch.",
+    "leaving no residual variance in that batch.",
     "missing",
 )
 BATCHED = (
@@ -156,7 +156,7 @@ DECORRELATION = (
 
 HALF_RANGE = Claim(
     "inference.regression.facts.batched_facts.EllipsoidFacts.sub_gaussian",
-    "half the range of the rewards",
+    "half the reward range",
     "phrase",
 )
 SUB_GAUSSIAN = Claim(
@@ -216,7 +216,7 @@ ANYTIME = (
         "always",
         "rewards did not influence later arm assignments or covariates",
         "assumes",
-        short="assignment did not react to rewards",
+        short="assignment did not depend on rewards",
     ),
     regressions.LINEAR,
     regressions.CONSTANT,
@@ -230,7 +230,7 @@ ANYTIME = (
     Claim(
         "mixture",
         "The mixture precision ({precision:g}) must be fixed in advance. Power is highest for coefficients "
-        "of about {size:.3g} times the standard deviation of the errors.",
+        "of about {size:.3g} times the error standard deviation.",
         "note",
     ),
     regressions.PERFECT,

@@ -74,14 +74,14 @@ NONE_SAYS = (
 )
 BINARY = Claim(
     "binary",
-    "Rewards are binary, so errors are neither normal nor homoskedastic, and t and F inference is only "
-    "approximate.",
+    "Rewards are binary, so errors are neither normal nor homoskedastic, and inference from t and F "
+    "distributions is only approximate.",
     "note",
 )
 BOUNDED = Claim(
     "bounded",
-    "Rewards lie between {low:g} and {high:g}, so errors cannot be normal, and inference based on t and "
-    "F distributions is approximate.",
+    "Rewards lie between {low:g} and {high:g}, so errors cannot be normal, and t and F tests are "
+    "approximations.",
     "note",
 )
 CORRECTED_SAYS = (

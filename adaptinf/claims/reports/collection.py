@@ -19,12 +19,12 @@ DOES_NOT_ADAPT = Claim(
 DEPENDED = Claim("reports.collection_facts.traits_told", "the choice of arm depended on contexts", "note")
 REWARDS_UNSTATED = Claim(
     "reports.collection_facts.traits_told",
-    "assignment may depend on past rewards, as the log does not rule this out",
+    "assignment may depend on past rewards; the log does not rule this out",
     "assumes",
 )
 CONTEXTS_UNSTATED = Claim(
     "reports.collection_facts.traits_told",
-    "assignment may have depended on contexts, as the log does not rule this out",
+    "contexts may have affected assignment (the log does not say)",
     "assumes",
 )
 UNSTATED = Claim(

@@ -32,7 +32,7 @@ TARGETS = {
 COLLECTED = Claim("collected", "Outcomes from {rounds:,} rounds were collected under {rule}.", "note")
 SELECTED = Claim(
     "selected",
-    "P-values and intervals are adjusted for selection of the arm on the basis of the estimates.",
+    "P-values and intervals take into account that the arm was selected on the basis of the estimates.",
     "reason",
 )
 CORRECTED = Claim(
@@ -56,7 +56,7 @@ HOLDS = {
     "exact": Claim("valid", "exact in finite samples", "phrase"),
     "anytime": Claim(
         "valid",
-        "anytime-valid (it holds at all rounds simultaneously, regardless of why data collection ended)",
+        "anytime-valid (simultaneously valid at all rounds, regardless of why data collection ended)",
         "phrase",
     ),
     "asymptotic": Claim("valid", "asymptotically valid", "phrase"),

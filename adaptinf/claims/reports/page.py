@@ -23,7 +23,7 @@ VALID = {
     ),
     "anytime": Claim(
         "reports.report",
-        "These results are anytime-valid: they hold under any stopping rule{more}.",
+        "These results are anytime-valid, that is, valid under any stopping rule{more}.",
         "reason",
     ),
     "asymptotic": Claim(
@@ -60,11 +60,11 @@ FAILED = Claim(
 )
 ALL_CHECKS = Claim("reports.log_sections.diagnosed", "All {count} checks", "phrase")
 
-CHECKED = Claim("reports.log_sections.assumptions", "yes: nothing in the log contradicts it", "phrase")
+CHECKED = Claim("reports.log_sections.assumptions", "yes; the log shows no evidence against it", "phrase")
 CONTRADICTED = Claim(
-    "reports.log_sections.assumptions", "yes: the log contradicts it (see the caution)", "phrase"
+    "reports.log_sections.assumptions", "yes, but the log contradicts it (see the caution)", "phrase"
 )
-UNCHECKED = Claim("reports.log_sections.assumptions", "no: this log cannot test it", "phrase")
+UNCHECKED = Claim("reports.log_sections.assumptions", "no; this log cannot test it", "phrase")
 NOTHING_ASSUMED = Claim(
     "reports.log_sections.assumptions",
     "The method states no assumptions beyond the design of the trial.",
@@ -103,12 +103,14 @@ SHARES = Claim(
 )
 SHARES_TEXT = Claim(
     "reports.log_sections.allocation_pictures",
-    "Proportion of rounds assigned to each arm in each period; over all rounds {shares}.",
+    "{title}. Over all rounds: {shares}.",
     "note",
+    phrases={"title": SHARES},
 )
 PROPENSITIES = Claim("reports.log_sections.allocation_pictures", "Propensity of each arm, by round", "note")
 PROPENSITIES_TEXT = Claim(
     "reports.log_sections.allocation_pictures",
-    "Propensity of each arm by round; the smallest one of a chosen arm is {smallest:.3g}.",
+    "{title}. Chosen arms had propensities of at least {smallest:.3g}.",
     "note",
+    phrases={"title": PROPENSITIES},
 )

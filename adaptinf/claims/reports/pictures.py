@@ -11,7 +11,7 @@ TIED = Claim(
 )
 UNCOVERED = Claim(
     "plots.style.say_uncovered",
-    "not covered by the privacy guarantee: for the holder of the data only",
+    "outside the privacy guarantee; for the data holder only",
     "caution",
 )
 NEVER_PULLED = Claim("plots.bias", "this arm was not assigned in any simulated run", "caution")

@@ -32,7 +32,7 @@ NO_PLOTS = Claim(_EXTRAS, "Without it, there are no plots, and reports have no f
 NO_LARGE = Claim(_EXTRAS, "Without it, files larger than memory cannot be aggregated.", "note")
 NO_TRIAL = Claim(_EXTRAS, "Without it, live trials cannot be run.", "note")
 NO_SERVE = Claim(_EXTRAS, "Without it, a trial cannot be served over HTTP.", "note")
-NO_POSTGRES = Claim(_EXTRAS, "Without it, a trial cannot be kept in PostgreSQL.", "note")
+NO_POSTGRES = Claim(_EXTRAS, "Without it, PostgreSQL cannot be used to store trials.", "note")
 NO_TABLES = Claim(_EXTRAS, "Without it, summaries cannot be converted to Great Tables.", "note")
 NO_WORD = Claim(_EXTRAS, "Without it, reports cannot be written as Word files.", "note")
 NO_CLI = Claim(_EXTRAS, "Without it, the shell cannot complete the names of commands and columns.", "note")
@@ -44,8 +44,7 @@ PASSED = Claim(
 )
 FAILED = Claim(
     "qualification.qualified.Qualification.sentence",
-    "This installation is not qualified: {failed} of {run} checks failed. Checks that could not be run: "
-    "{untested}.",
+    "This installation is not qualified: {failed} of {run} checks failed, and {untested} could not be run.",
     "caution",
 )
 DIGEST = Claim(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
+from adaptinf.claims.reports.answer import AUTHORISED
 
 NOBODY = Claim("service.pages.contents", "No participant has been assigned yet.", "note")
 ENROLMENT = Claim(
@@ -13,13 +14,13 @@ ENROLMENT = Claim(
 )
 NO_WINDOW = Claim(
     "service.pages.contents.outcomes",
-    "The trial declared no outcome window, so outcomes are never overdue.",
+    "No outcome window was declared for this trial, so outcomes are never overdue.",
     "note",
 )
 WINDOW = Claim(
     "service.pages.contents.outcomes",
-    "An outcome is overdue once {window:,} further participants have been assigned: the design then counts "
-    "it as missing, and it can still be recorded for the log.",
+    "An outcome is overdue once {window:,} further participants have been assigned. The design then "
+    "treats it as missing, but it can still be recorded in the log.",
     "note",
 )
 PENDING = Claim(
@@ -42,47 +43,49 @@ PLAN_GOES_ON = Claim(
 )
 PREFIX = Claim(
     "service.pages.contents.results",
-    "The sequence uses the first {rounds:,} participants, all of whose outcomes have arrived. It is valid at "
-    "any time, however often you look.",
+    "The sequence uses the first {rounds:,} participants, whose outcomes have all arrived. It remains "
+    "valid however often it is inspected.",
     "note",
 )
 NO_PREFIX = Claim(
     "service.pages.contents.results",
-    "The outcome of the first participant is pending, so there is no sequence yet.",
+    "The first participant's outcome is still pending, so there is no sequence yet.",
     "note",
 )
 UNCOVERED = Claim(
     "service.pages.contents",
-    "The privacy guarantee does not cover this page. Show it only to people authorised to see the data.",
+    "This page is outside the privacy guarantee. Show it only to {authorised}.",
     "caution",
+    phrases={"authorised": AUTHORISED},
 )
 BY_ARM = Claim(
     "service.pages.contents.allocation",
-    "An adaptive design assigns the better arm more often: do not show this page to anyone who must not "
-    "know which arm is ahead.",
+    "An adaptive design assigns better arms more often, so this page shows which arm is ahead. Do not "
+    "show it to anyone who must remain blinded.",
     "caution",
 )
 NO_KITS = Claim("service.pages.contents.stock", "The trial is not blinded, so it has no kits.", "note")
 NO_SITES = Claim("service.pages.contents.stock", "No site has been added yet.", "note")
 LOW = Claim(
     "service.pages.contents.stock",
-    "Low: some arm, which is not named, has fewer than {low} kits at this site.",
+    "Low: at least one arm (not named here) has fewer than {low} kits at this site.",
     "note",
 )
 STOCK_BY_ARM = Claim(
     "service.pages.contents.stock",
-    "Kits that were given show how often each arm was assigned: show this page to nobody who must not know "
-    "which arm leads.",
+    "The numbers of kits dispensed show how often each arm was assigned, and therefore which arm is "
+    "ahead. Only unblinded staff should see this page.",
     "caution",
 )
 NOT_CONFIRMED = Claim(
     "service.pages.showing",
-    "Confirm that the participant's arm has to be known now.",
+    "Confirm that the participant's arm must be revealed now.",
     "advice",
 )
 NO_SUCH_UNIT = Claim(
     "service.pages.showing",
-    "No participant with this name was assigned: write the name exactly as it was when the arm was assigned.",
+    "No participant with this name has been assigned an arm. Enter the name exactly as it was entered "
+    "at assignment.",
     "note",
 )
 NO_PLAN = Claim("service.pages.contents.looks", "The trial has no plan, so no looks were planned.", "note")

@@ -263,7 +263,9 @@ class Comparison:
     def _reading(self) -> list[tuple[str, str]]:
         """How to interpret the numbers."""
         starred = [("Stars", tables.STARRED(nulls=self._nulls()))] if self.stars else []
-        adjusted = [] if self.adjust is None else [("Note", tables.ADJUSTED_WITHIN[self.adjust]())]
+        adjusted = []
+        if self.adjust is not None:
+            adjusted = [("Note", tables.ADJUSTED[self.adjust](terms=tables.TERMS_OF_COLUMN()))]
         told = ("Note", tables.COMPARED(below=self._below(self.below)))
         return [told, *adjusted, *starred, ("More", MORE)]
 

@@ -1,4 +1,4 @@
-"""Every claim of the room: its kind is one of the eight, what it names exists, its sentence stands once."""
+"""Every claim of the room: its kind is known, what it names exists, its sentence and phrases stand once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 import functools
 import importlib
 import pkgutil
+import re
 import string
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -165,3 +166,42 @@ def test_no_sentence_stands_in_two_claims() -> None:
     for name, claim in CLAIMS.items():
         found[claim.sentence].append(name)
     assert [names for names in found.values() if len(names) > 1] == []
+
+
+LENGTH, MOST = 5, 20
+"""Words in a phrase, and phrases that may stand in two sentences or more."""
+
+
+def phrases(sentence: str) -> set[str]:
+    """The phrases of a sentence, none of which spans a placeholder."""
+    found = set()
+    for part, *_ in string.Formatter().parse(sentence):
+        words = re.findall(r"[\w'-]+", part.lower())
+        found |= {" ".join(words[k : k + LENGTH]) for k in range(len(words) - LENGTH + 1)}
+    return found
+
+
+def repeated(sentences: Iterable[str]) -> list[str]:
+    """Phrases that stand in more than one of the sentences."""
+    found: defaultdict[str, int] = defaultdict(int)
+    for sentence in sentences:
+        for phrase in phrases(sentence):
+            found[phrase] += 1
+    return sorted(phrase for phrase, count in found.items() if count > 1)
+
+
+def test_phrases_that_stand_twice_are_seen() -> None:
+    one = "Arm {arm} has only one reward, so its error is unknown."
+    assert phrases("Only {n} words; these five words count.") == {"words these five words count"}
+    assert repeated([one, "{term}: only one reward, so its error is 0"]) == [
+        "one reward so its error",
+        "only one reward so its",
+        "reward so its error is",
+    ]
+    assert repeated([one]) == []
+
+
+def test_few_phrases_stand_in_two_claims() -> None:
+    """Claims that share one state a fact twice: use one claim, or make the phrase a claim of its own."""
+    found = repeated(claim.sentence for claim in CLAIMS.values())
+    assert len(found) <= MOST, found

@@ -117,9 +117,8 @@ def test_an_arm_that_an_object_lacks_has_none_and_one_that_nobody_chose_is_an_ar
     assert [(reading.kind, reading.text) for reading in read.readings] == [
         (
             "propensities",
-            "propensity column 'objects' has no entry for arms 'A' (1 row), 'B' (2 rows), 'C' (3 rows); "
-            "their "
-            "propensities in these rows are taken as 0",
+            "propensity column 'objects' has no entry for arms 'A' (1 row), 'B' (2 rows), 'C' (3 rows); in "
+            "these rows, their propensities are assumed to be 0",
         )
     ]
 

@@ -59,9 +59,9 @@ def test_coarse_rounds_are_a_caution_unless_there_are_batches() -> None:
     assert told(read(frame, round="day")) == [
         (
             "caution",
-            "4 of 6 rows have the same value in round column 'day' as the row before, and row order is "
-            "assumed to be the order of choices; if all arms with one value were chosen before any of their "
-            "rewards were known, set batch= to this column",
+            "4 of 6 rows are tied with the previous row in round column 'day', and row order is assumed to "
+            "be the order in which arms were chosen; if all arms with the same value were chosen before any "
+            "of their rewards were known, set batch= to this column",
         )
     ]
     assert [kind for kind, _ in told(read(frame, round="day", batch="week"))] == ["order"]

@@ -84,7 +84,7 @@ def test_which_looks_a_log_has_reached() -> None:
     assert plan.look(log[:75], as_of=74.5).stage == 1
     assert plan.look(log[:75], as_of=75).stage == 2
     with pytest.raises(
-        InvalidForLog, match="the next one is on day 75: if the log is complete until then, use"
+        InvalidForLog, match="the next look is on day 75; if the log is complete up to that day, set as_of=75"
     ):
         plan.analyse(log[:60])
     assert plan.analyse(log[:60], as_of=100).rounds == 60

@@ -53,8 +53,8 @@ def test_the_interval_is_that_of_the_deletion_method() -> None:
     limits = [optimize.brentq(lambda one, at=at: tail(one) - at, -2.0, 3.0) for at in (0.025, 0.5, 0.975)]
     low, high = found.conf_int().to_numpy()[0]
     np.testing.assert_allclose([low, found.params.iloc[0], high], limits, atol=2e-4)
-    assert says(found.notes, claims.OVERRUN_USED)
-    assert "30 rounds after the look" in " ".join(found.notes)
+    assert says(found.notes, claims.OVERRUN_USED, more=30)
+    assert "including 30 later rounds" in " ".join(found.notes)
 
 
 def test_without_later_rounds_nothing_changes() -> None:
@@ -88,5 +88,5 @@ def test_what_is_refused() -> None:
     with pytest.raises(ParameterError, match="overrun must be"):
         plan_of().analyse(log, overrun=3)
     ranked = plan_of(law="rerandomization", replays=39)
-    with pytest.raises(InvalidForLog, match="one treatment with law"):
+    with pytest.raises(InvalidForLog, match="a single treatment and law="):
         ranked.analyse(log, overrun=True)

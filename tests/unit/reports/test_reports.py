@@ -202,7 +202,7 @@ def test_sums_are_reported_too(log: ai.AdaptiveLog, tmp_path: Path) -> None:
     section = text[text.index('id="allocation"') : text.index('id="sound"')]
     assert section.count("<img") == 1
     counts = rows.frame["action"].value_counts() / 400
-    assert f"over all rounds arm 0 {counts[0]:.1%}, arm 1 {counts[1]:.1%}." in section
+    assert f"Over all rounds: arm 0 {counts[0]:.1%}, arm 1 {counts[1]:.1%}." in section
 
 
 def test_a_guarantee_and_its_correction_are_told(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_p_values_are_adjusted_within_each_result() -> None:
             wanted = result.pvalues_simultaneous() if simultaneous else result.adjust(adjust)
             np.testing.assert_allclose(frame.loc[name, "p_value_adjusted"], wanted, rtol=1e-12)
             assert f"({format_pvalue(np.log(wanted.iloc[0]))})" in str(table)
-        assert says([text for _, text in table.summary().lines], tables.ADJUSTED_WITHIN[adjust])
+        assert says([text for _, text in table.summary().lines], tables.ADJUSTED[adjust])
     low, high = found["sqrt"].conf_int_simultaneous().iloc[0]
     assert f"[{format_number(low)}, {format_number(high)}]" in str(compare(found, adjust="max-t"))
     assert "p_value_adjusted" not in compare(found).to_frame()

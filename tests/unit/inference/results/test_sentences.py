@@ -96,12 +96,12 @@ def test_coefficients_are_told_by_whether_they_differ_from_0() -> None:
     result = regression(2.0, 0.0)
     low, high = (format_number(x) for x in result.conf_int().loc["Intercept"])
     at = format_number(result.params["Intercept"])
-    told = f"Different from 0: Intercept {at} (95% interval {low} to {high}); undecided: x."
+    told = f"Terms that differ from 0: Intercept {at} (95% interval {low} to {high}); undecided: x."
     assert result.sentence() == told
     assert result.sentence("x").endswith("; it is undecided whether this differs from 0.")
     assert regression(0.0, 0.0).sentence() == "It is undecided whether these differ from 0: Intercept, x."
     both = regression(2.0, 3.0).sentence()
-    assert both.startswith("Different from 0: Intercept 1.0200 (")
+    assert both.startswith("Terms that differ from 0: Intercept 1.0200 (")
     assert "undecided" not in both
 
 
