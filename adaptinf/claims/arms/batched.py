@@ -31,8 +31,8 @@ DRIFTS = Claim(
 
 REASON = Claim(
     "inference.arms.batched.usable_batches",
-    "assignment does not adapt within batches, so the t statistic computed in each batch is valid "
-    "(exactly t-distributed if rewards are normal)",
+    "assignment does not adapt within batches, so the t test within each batch is valid "
+    "(and exact if rewards are normal)",
     "reason",
 )
 ASSUMES = (

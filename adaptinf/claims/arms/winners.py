@@ -85,7 +85,7 @@ HAS_NO_PART = Claim(
 )
 HARDLY_CHOSEN = Claim(
     "hardly_chosen",
-    "no interval can be computed if the winner was chosen fewer than twice in the last batch",
+    "no interval can be computed if the winner was chosen at most once in the last batch",
     "caution",
 )
 HARDLY_VARIED = Claim(

@@ -184,8 +184,8 @@ ELLIPSOID = (
     ),
     Claim(
         "always",
-        "Standard errors are only descriptive: each is the noise scale times the half-width of the "
-        "coefficient's interval based on the confidence ellipsoid of radius 1.",
+        "Standard errors are only descriptive: each is the noise scale times the half-width, in the "
+        "coefficient's direction, of the ellipsoid of radius 1.",
         "note",
     ),
     Claim(

@@ -25,7 +25,7 @@ NEVER_TOGETHER = Claim(
 )
 NOT_TOLD_APART = Claim(
     "inference.regression.weighted.shared_weights._shared",
-    "some coefficients are not identified by the rounds in which pairs of arms were available together",
+    "some coefficients are not identified by the rounds in which both arms of a comparison were available",
     "needs",
 )
 SMALL_BUT_ENOUGH = Claim(

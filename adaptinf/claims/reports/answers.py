@@ -28,7 +28,7 @@ UPDATES = Claim(
     "the number of batches was {batches:,}; whether the decision criteria were binding is {for_authors}",
     "note",
 )
-ALLOCATION = Claim(_CONSORT, "assignment probabilities are logged ({status}) and {moved}", "note")
+ALLOCATION = Claim(_CONSORT, "the log contains assignment probabilities ({status}), which {moved}", "note")
 NONE_MISSING = Claim(_CONSORT, "no rewards are missing", "note")
 NO_INTERVALS = Claim(
     _CONSORT,
