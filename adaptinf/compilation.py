@@ -3,16 +3,16 @@
 The standard Numba cache considers only the file that contains the function: when a kernel in another file
 changes, stale machine code continues to run. Here each version of a file's code has its own folder, named by
 a hash of the file and of all files of the package that it imports, directly or indirectly: an edit recompiles
-only what can be affected. If the imports cannot be determined, every file of the package counts. In that
-folder, the cache is Numba's.
+only what can be affected. If the imports cannot be determined, every file of the package is included. Within
+that folder, the cache is that of Numba.
 
 The cache uses Python's pickle format, which runs code when it is read: a folder is used only if no one but
 its owner can write to it, and the owner is the current user. If there is no such folder, or the disk fails,
 functions are compiled in memory, and one warning says so.
 
 The packages along the path of an imported module also execute their ``__init__`` files, but these are
-ignored: they only import modules, and a module that nothing here imports cannot be called by a kernel (an
-``@overload`` is in the file of its function). An ``__init__`` file counts if a name is imported from it,
+ignored: they only import modules, and a module that is not imported here cannot be called by a kernel (an
+``@overload`` is in the file of its function). An ``__init__`` file is included if a name is imported from it,
 together with the modules from which this name comes.
 """
 
@@ -97,7 +97,7 @@ def _statements(body: Iterable[Any]) -> Iterator[Any]:
 
 
 def _bindings(node: Any, package: str) -> Iterator[tuple[str, _Import | None]]:
-    """Names that a statement binds, with what they import from the package, or None for a definition."""
+    """Names that a statement binds, with their imports from the package, or None for a definition."""
     if isinstance(node, ast.Import):
         own = [alias for alias in node.names if alias.name.split(".")[0] == package]
         # Without "as", an import binds the root package, through which everything it contains can be reached.
@@ -163,7 +163,7 @@ def source_files(path: Path, root: Path) -> set[Path]:
 
 @functools.cache
 def source_hash(path: Path) -> str:
-    """Hash of the files that a function in `path` can use; of the whole package if that is uncertain."""
+    """Hash of the files that a function in `path` can use, or of the whole package if they are uncertain."""
     root = Path(__file__).parent
     digest = hashlib.sha256()
     try:
@@ -184,7 +184,7 @@ def is_private(path: str | Path) -> bool:
 
 
 def _made(folder: Path) -> Path:
-    """Folder to which no one but its owner can write, created as such; OSError if there is none."""
+    """Folder to which only its owner can write, created with this mode; OSError if there is none."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
@@ -195,7 +195,7 @@ def _made(folder: Path) -> Path:
 
 
 def _places(source: Path) -> Iterator[tuple[Path, ...]]:
-    """Private folders, each in the one before it, in which the code of a file may be cached; best first."""
+    """Private folders in which the code of a file may be cached, in order of preference."""
     if _config.CACHE_DIR:
         yield (Path(_config.CACHE_DIR, "adaptinf"),)
     beside = source.parent / "__pycache__"
@@ -204,7 +204,7 @@ def _places(source: Path) -> Iterator[tuple[Path, ...]]:
 
 
 def _fresh(place: Path, source: Path) -> Path:
-    """Writable folder of this version of a file's code; other versions of it are removed when it is made."""
+    """Writable folder for this version of a file's code; folders of other versions are removed."""
     versions = place / f"{source.stem}-{hashlib.sha256(bytes(source)).hexdigest()[:12]}"
     folder = versions / source_hash(source)[:16]
     if not folder.is_dir():
@@ -230,7 +230,7 @@ def _folder(source: Path, cache_dir: str, home: str | None) -> Path | str:
 
 
 class _Guarded:
-    """Numba's cache of one function, in which a failure of the disk is nothing but code that is not there."""
+    """Numba's cache of one function, in which a failure of the disk is treated as missing code."""
 
     def __init__(self, stock: Any) -> None:
         self._stock = stock
@@ -239,7 +239,7 @@ class _Guarded:
         return getattr(self._stock, name)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code from disk, or None if there is none that is intact."""
+        """Compiled code from disk, or None if no intact code is found."""
         try:
             return self._stock.load_overload(sig, target_context)
         except Exception:  # Damaged bytes raise nearly any exception.
@@ -269,7 +269,7 @@ _enabling = threading.Lock()
 
 
 def _cache_on_disk(dispatcher: Any, folder: Path) -> bool:
-    """Let Numba cache a function in a folder, and return whether it does; Numba may choose another folder."""
+    """Let Numba cache a function in a folder; returns False if Numba chooses a different folder."""
     with _enabling:
         before = _config.CACHE_DIR
         _config.CACHE_DIR = str(folder)
@@ -300,8 +300,8 @@ def _warn_once(why: str) -> None:
 def kernel(function: Function) -> Function:
     """Compile a decision or noise kernel: inlined by LLVM into whatever calls it.
 
-    Code that takes arguments from Python would account for a third of a design's compiled code, and few
-    kernels are ever called from Python: a separate version is compiled for those.
+    Code that receives arguments from Python would account for a third of a design's compiled code, but few
+    kernels are ever called from Python, so a separate version is compiled for those.
     """
     options = {"forceinline": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     decorated: Function = _njit(no_cpython_wrapper=True, **options)(function)
@@ -341,9 +341,9 @@ def compiled(function: Function) -> Function:
 
 
 def machine_code(entry: Any, *arguments: Any) -> Any:
-    """An entry point for arguments of exactly these types, and laid out alike: it looks at no type again.
+    """An entry point for arguments of exactly these types and layouts, which are not checked again.
 
-    Numba's look at the types of a generator and of tables takes longer than a step of a design.
+    Numba's inspection of the types of a generator and of tables takes longer than a step of a design.
     """
     if not hasattr(entry, "compile"):  # where NUMBA_DISABLE_JIT is set
         return entry

@@ -38,7 +38,7 @@ def rand_hie() -> pd.DataFrame:
     Notes
     -----
     Families at six sites were randomly assigned to plans, and stayed for three or five years: a person has up
-    to five rows, which the file does not link. Rows are in the order of the file.
+    to five rows, which are not linked in the file. Rows are in the order of the file.
 
     Free care is a coinsurance of 0 outside the individual deductible plan: 6,822 person-years. The file has a
     coinsurance of 0 for most of that plan, too (4,175 person-years), but its members paid for their
@@ -127,7 +127,7 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        If there is no such file; the message says where to get it.
+        If there is no such file; the message says where it can be obtained.
     ParameterError
         If the file differs from the expected one; the message lists all differences.
 
@@ -136,7 +136,8 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     Each batch of 600 calls was assigned after the outcomes of the earlier ones, by exploration sampling, a
     modified form of Thompson sampling; the assignment probabilities are not in the file. In its original
     order, the file is refused as a log, because batches go back in time; ``"sort": True`` sorts the rows by
-    date. If the batches were read as labels in the order of the file, another treatment would look best.
+    date. If the batches were read as labels in the order of the file, a different treatment would appear
+    best.
 
     The authors publish 139, 624, 324, 48, 166 and 222 successes in 867, 3,188, 1,766, 334, 987 and 1,258
     calls: treatment 2 is best.

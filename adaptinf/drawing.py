@@ -1,4 +1,4 @@
-"""The plots that a log and results draw of themselves, using `adaptinf.plots`."""
+"""The plots of logs and results that are drawn by their own methods, using `adaptinf.plots`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def drawn(picture: str, of: Any, ax: Axes | None, options: dict[str, Any]) -> Axes:
-    """The axes with a plot of an object, by the name of the plot."""
+    """Draw an object with the plot of the given name; returns the axes."""
     # Plots import results, so results must not import plots; the name is resolved when something is drawn.
     axes: Axes = getattr(import_module("adaptinf.plots"), picture)(of, ax, **options)
     return axes

@@ -46,7 +46,7 @@ class AdaptinfError(Exception):
 
 
 def _restored(kind: type[AdaptinfError], args: tuple[Any, ...]) -> AdaptinfError:
-    """An error restored without calling its constructor; its attributes are set from its state."""
+    """Restore an error without calling its constructor; its attributes are set from its state."""
     error = kind.__new__(kind, *args)
     super(AdaptinfError, error).__init__(*args)
     return error
@@ -76,7 +76,7 @@ class ParameterError(AdaptinfError, ValueError):
     subject : str
         The object being built or called.
     problems : sequence of str
-        One sentence per problem: what is wrong, and what would be valid.
+        One sentence per problem, stating what is wrong and what would be valid.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class FileError(AdaptinfError, OSError):
 
 
 class JournalError(AdaptinfError, ValueError):
-    """The journal of a trial is not in its original state: damaged, changed, or truncated.
+    """The journal of a trial is not in its original state: it is damaged, changed, or truncated.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ OWNER_ONLY = 0o600
 
 
 def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool = False) -> None:
-    """Write a file using `fill`: after any interruption, the name has the complete old or new content.
+    """Write a file using `fill`; after any interruption, the file has its complete old or new content.
 
     Links are followed; an existing file keeps its mode, and its owner if the system allows it. A new file has
     the mode left by the umask. With `owner_only`, both have mode 0600 from the first byte on. A device or a
@@ -100,7 +100,7 @@ def publish(temporary: Path, place: Path) -> None:
 
 
 def owners_alone(path: Path) -> bool | None:
-    """Whether only its owner may access a file; None if there is no file, or no such modes."""
+    """Whether only its owner may access a file; None if there is no file, or the system has no such modes."""
     if os.name != "posix":
         return None
     with contextlib.suppress(OSError):
@@ -127,7 +127,7 @@ def file_digest(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def told(path: Path, done: str) -> Iterator[None]:
-    """Convert the system's error about a file into one that names it."""
+    """Convert a system error about a file into an error that names the file."""
     try:
         yield
     except FileError:
@@ -174,7 +174,7 @@ def _sweep(place: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name survive a power cut, if the system can open folders."""
+    """Ensure that a new name survives a power cut, if the system can open folders."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

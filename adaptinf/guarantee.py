@@ -58,9 +58,9 @@ class PrivacyGuarantee:
     or estimates computed from the raw log. A participant who returns is covered as described in `group`.
 
     Coverage depends on the notion. Under the anticipating notion, a participant's own action is *not*
-    covered: a published column of actions shows everyone's own action, and under a design that decides by
-    context, it may reveal the context. A participant is protected against everyone who sees the releases and
-    the actions of others.
+    covered: a published column of actions shows everyone's own action, and under a design whose choices
+    depend on the context, it may reveal the context. A participant is protected against everyone who sees the
+    releases and the actions of others.
 
     A standard record-level guarantee implies a standard reward-level guarantee. An anticipating record-level
     guarantee does not: let the first action be a fair coin and the second the coin xor the first reward. The
@@ -119,8 +119,9 @@ class PrivacyGuarantee:
         Parameters
         ----------
         m : int
-            Maximum number of rounds per person, 1 or more. It must be a cap fixed in advance, and which
-            rounds belong to whom is public: the maximum that *actually occurred* depends on the data.
+            Maximum number of rounds per person, 1 or more. It must be a cap that is fixed in advance, because
+            the maximum that *actually occurred* depends on the data; which rounds belong to which person is
+            public.
 
         Returns
         -------
@@ -139,7 +140,7 @@ class PrivacyGuarantee:
         delta (1 + e^epsilon + ... + e^((m - 1) epsilon)). The chain P_m(A) = 0, P_(i - 1)(A) = e^epsilon
         P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon), so no
         smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, for
-        example with normal noise. A delta of one half or more is useless, whether or not it is attained.
+        example with normal noise. A delta of at least one half is useless, whether or not it is attained.
 
         Under the anticipating notion, each step compares all outputs except one of the person's own actions,
         so the chain compares all outputs except all m of them. In the local model, each of the m reports is
@@ -261,10 +262,10 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
         public data, earlier releases and fresh coins:
 
         ``"participants"``: a partition of the participants that is fixed in advance. ``"epochs"``: series of
-        rounds with statistics that start afresh, and with ends that are fixed or determined by earlier
-        releases, never by raw counts or rewards. ``"arms"``: a reward enters the counter of the arm that was
-        pulled, counters are clocked by their own pulls, and arms are chosen using only actions, releases and
-        coins. ``"contexts"``: groups defined by a public context.
+        rounds, each with new statistics, whose ends are fixed or determined by earlier releases, never by raw
+        counts or rewards. ``"arms"``: a reward enters the counter of the arm that was pulled, counters
+        advance with the pulls of their own arm, and arms are chosen using only actions, releases and coins.
+        ``"contexts"``: groups defined by a public context.
 
     Raises
     ------
@@ -281,8 +282,8 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
     sequence, which requires delta = 0: with positive delta, the actions form an adaptive stream (Denisov et
     al.: such a stream does no harm with normal noise, which must be shown for each design).
 
-    A record's own context does not define a public partition. Records are replaced, so one with another
-    context leaves one group and enters another: the cost is the sum of the two largest epsilons.
+    A record's own context does not define a public partition. Records are replaced, so a record with a
+    different context leaves one group and enters another: the cost is the sum of the two largest epsilons.
 
     A person with several rounds may contribute to several mechanisms. Compose the guarantees of single
     rounds, then apply `group`.

@@ -70,7 +70,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -
 
 
 def framed(caption: str, inner: str, kind: str = "wide") -> str:
-    """A table in its own frame, which scrolls or fills the page if the page is narrow."""
+    """A table in a separate frame, which scrolls or fills the page if the page is narrow."""
     name = escaped(caption)
     return (
         f'<div class="{kind}" role="region" aria-label="{name}" tabindex="0">\n'

@@ -20,7 +20,7 @@ SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 
 Constraint: TypeAlias = Callable[[str, Any], list[str]]
-"""It takes an argument's name and value and returns problems with it, one sentence for each."""
+"""It takes the name and value of an argument and returns problems, one sentence for each."""
 
 
 def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Constraint]) -> None:
@@ -40,9 +40,9 @@ def refuse(subject: str, problems: Iterable[str]) -> None:
 
 
 def check_fields(parameters: Any, also: Callable[[], list[str]] = list, first: str = "") -> None:
-    """Check a dataclass by the constraints of its fields, one of them first, and by `also`.
+    """Check a dataclass against the constraints of its fields, one of them first, and with `also`.
 
-    Numbers are converted to Python's own types, which print and divide as expected.
+    Numbers are converted to Python's own types, which are printed and divided as expected.
     """
     kind: Any = type(parameters)
     declared = {name: (getattr(parameters, name), each) for name, each in _field_constraints(kind).items()}
@@ -83,7 +83,8 @@ def _annotated(hint: Any) -> Constraint | None:
 class Number:
     """A number in [low, high], or (low, high].
 
-    If there is no upper end, sizes whose squares or inverses are outside the range of floats are refused too.
+    If there is no upper end, sizes whose squares or inverses are outside the range of floats are also
+    refused.
     """
 
     low: float = -math.inf
@@ -174,7 +175,7 @@ class Is:
 
 @dataclasses.dataclass(frozen=True)
 class OrNone:
-    """None, or what a constraint accepts."""
+    """None, or a value that a constraint accepts."""
 
     constraint: Constraint
 

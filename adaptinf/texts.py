@@ -1,4 +1,4 @@
-"""External texts, such as names in a file, made safe to display: in terminals, tables and spreadsheets."""
+"""External texts, such as names in a file, made safe to display in terminals, tables and spreadsheets."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def several(names: Sequence[str], most: int, mark: str = ", ") -> str:
 
 
 def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") -> str:
-    """State that an argument is not among its choices (nor anything else allowed), and suggest one.
+    """State that an argument is none of the permitted values, and suggest the nearest one.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") 
 
 
 def absent(what: str, value: Any, known: Collection[Any], holder: str = "available:") -> str:
-    """State that something does not exist, list what does, and suggest one.
+    """State that something does not exist, list what exists, and suggest the nearest one.
 
     Examples
     --------

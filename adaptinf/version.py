@@ -1,3 +1,3 @@
-"""The version of the package, for parts that write it into files without importing everything."""
+"""The version of the package, for modules that write it to files without importing the whole package."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Workers: jobs are distributed over processes, which end with the one that started them, or over threads."""
+"""Workers: jobs are distributed over threads, or over processes, which end with the one that started them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def spread(jobs: Iterable[Job], n_jobs: int, *, threads: bool = False) -> list[A
 
 
 def unordered(jobs: Iterable[Job], n_jobs: int) -> Iterator[Any]:
-    """The result of each job, as soon as it is done.
+    """The result of each job, as soon as the job is done.
 
-    During this time SIGTERM raises SystemExit, unless the process handles it itself.
+    During this time, SIGTERM raises SystemExit, unless the process handles it itself.
     """
     if n_jobs == 1:
         yield from (function(*arguments) for function, arguments in jobs)

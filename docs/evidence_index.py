@@ -99,7 +99,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "looks": (
             "Tests with planned looks keep their level, and intervals after the stop cover, whatever adapts",
-            r"Errors are at most \.055, plus three Monte Carlo errors, in (\d+ of \d+) cells",
+            r"Error rates are at most \.055, plus three Monte Carlo errors, in (\d+ of \d+) cells",
             "errors at most .055 in {0} cells",
             "nominal .05, plus simulation error",
         ),
@@ -228,7 +228,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "fixes": (
             "Each corrected mistake has a test that fails without the correction",
-            r"(\d+ of \d+) tests pass on the package and fail on the copy",
+            r"(\d+ of \d+) tests pass for the package and fail for the copy",
             "{0} tests",
             "all",
         ),
@@ -258,7 +258,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "Audits refute no correct design, and detect planted faults",
             (
                 r"In (\d+) audits of correct designs, no bound exceeds its guarantee\. In (\d+) audits of "
-                r"faults, all are detected"
+                r"planted faults, all faults are detected"
             ),
             "{0} audits of correct designs, none refuted; {1} of {1} faults detected",
             "none; all",
@@ -299,8 +299,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "live_noise": (
             "Audits of noise detect faults, and refute no correct design",
             (
-                r"Of (\d+) audits of correct designs, and one more of each with all defaults, (\d+) refuted "
-                r"a design\. Of the planted faults, (\d+ of \d+) were found"
+                r"Of (\d+) audits of correct designs, and one more audit of each design with all "
+                r"defaults, (\d+) refuted a design\. Of the planted faults, (\d+ of \d+) were found"
             ),
             "{1} of {0} correct designs refuted; {2} faults detected",
             "none; all",
@@ -339,7 +339,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     "Designs": {
         "best_arm": (
             "The schedule of DP-BAI follows the paper's equations",
-            r"([\d,]+) pairs, .*? are those of the equations in ([\d,]+)\.",
+            r"([\d,]+) pairs, .*? agree with the equations in ([\d,]+)\.",
             "{1} of {0} schedules",
             "all",
         ),
@@ -365,7 +365,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
     "Files, speed and the house": {
         "trial_restarts": (
             "A live trial with a million decisions reopens within seconds",
-            r"from a snapshot: \*\*([\d.]+) s\*\*, where (\d+) s are allowed",
+            r"from a snapshot: \*\*([\d.]+) s\*\*; at most (\d+) s are allowed",
             "at most {0} s",
             "{1} s",
         ),
@@ -383,7 +383,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "added_arms": (
             "Contrasts with an arm that joined a running trial are right, over all logs",
-            r"\| AIPW, equal weights \| (-?[\d.]+ \([\d.]+\)) \|.*?propensities, is \*\*([\d.]+)\*\*",
+            r"\| AIPW, equal weights \| (-?[\d.]+ \([\d.]+\)) \|.*?propensities is \*\*([\d.]+)\*\*",
             "bias of AIPW with equal weights {0}; arms against their propensities: standard score {1}",
             "0; below 4",
         ),
@@ -401,8 +401,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "service_load": (
             "A served trial answers 200 pairs of an assignment and its outcome a second within its limits",
-            r"Loads for which it holds: \*\*(\d+) of (\d+)\*\*.*?Errors in ([\d,]+) requests of \d+ clients: "
-            r"\*\*(\d+)\*\*",
+            r"Loads for which the criterion is met: \*\*(\d+) of (\d+)\*\*.*?"
+            r"Errors in ([\d,]+) requests of \d+ clients: \*\*(\d+)\*\*",
             "{0} of {1} loads; errors in {2} requests: {3}",
             "all; none in 100,000",
         ),
@@ -467,7 +467,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "platforms": (
             "Files of experiment platforms are read correctly",
-            r"(\d+) of (\d+) logs agree with them\. (\d+) files are refused",
+            r"for (\d+) of (\d+) logs\. (\d+) files are refused",
             "{0} of {1} logs agree with independent totals; {2} files are refused",
             "all",
         ),
@@ -479,7 +479,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "invariance": (
             "Results do not depend on units of measurement, order or names",
-            r"(\d+ of \d+) lines are beyond",
+            r"(\d+ of \d+) lines exceed",
             "{0} figures change by more than 1e-9",
             "none",
         ),
@@ -511,7 +511,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "An experiment gives the same answer in every form of input",
             (
                 r"Of ([\d,]+) uses, ([\d,]+) give the same means, ([\d,]+) the expected "
-                r"refusal,\s+([\d,]+) something"
+                r"refusal,\s+([\d,]+) a different result"
             ),
             "of {0} uses, {1} give the same means, {2} are refused as expected, and {3} differ",
             "none differ",

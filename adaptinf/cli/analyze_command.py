@@ -113,7 +113,7 @@ def add_report(commands: Any, short: str) -> None:
 def _checked_data(
     arguments: argparse.Namespace, problems: Sequence[str], sources: Sequence[Path]
 ) -> OpenedData:
-    """The data; a single error lists problems with arguments and files."""
+    """The data; a single error lists all problems with arguments and files."""
     from adaptinf.cli.opened_data import opened
 
     options = log_options(arguments)
@@ -163,7 +163,7 @@ def analyze(arguments: argparse.Namespace) -> int:
 
 
 def _answer(results: Results, alpha: float, cautions: Sequence[str]) -> list[str]:
-    """Cautions that the table lacks, the findings in a sentence, and the table."""
+    """Cautions that are not in the table, the findings in a sentence, and the table."""
     table = rendered(results, alpha, "text")
     below = " ".join(table.split()).lower()
     others = [wrapped(one) for one in cautions if one.partition(": ")[2].lower() not in below]
@@ -195,7 +195,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
-    """Results for the request; for a public part alone, the table that its releases determine."""
+    """Results for the request; for a public part, the table that follows from its releases."""
     from adaptinf.log import PublicLog
 
     if not (isinstance(data, PublicLog) and asked.nothing):
@@ -207,7 +207,7 @@ def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
 
 
 def _files(sources: Sequence[Path]) -> list[Path] | None:
-    """The files that were read, if they can be read again; neither streams nor folders."""
+    """The files that were read, if they can be read again, so neither streams nor folders."""
     return list(sources) if all(source.is_file() for source in sources) else None
 
 

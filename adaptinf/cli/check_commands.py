@@ -1,4 +1,4 @@
-"""``adaptinf validate``, ``diagnose`` and ``recommend``: whether a log is sound; valid methods."""
+"""``adaptinf validate``, ``diagnose`` and ``recommend``: checks of a log, and valid methods for it."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
 
 
 def validate(arguments: argparse.Namespace) -> int:
-    """State whether files form a log, evidence against it, and its contents."""
+    """State whether files form a valid log, evidence against its statements, and its contents."""
     from adaptinf.cli.opened_data import cautions_of
 
     found = _data(arguments)
@@ -141,7 +141,7 @@ def validate(arguments: argparse.Namespace) -> int:
 
 
 def _told(log: Any) -> list[str]:
-    """The contents of a log in 80 columns: first the arms, then its statements and how it was read."""
+    """The contents of a log in 80 columns: first the arms, then its statements, then how it was read."""
     from adaptinf.inference.results.tables import plain_table, stacked
     from adaptinf.reports.collection_facts import arm_rows
     from adaptinf.texts import visible_lines

@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both answers for one trial."""
+    """The answers of both analyses for one trial."""
 
     textbook: Answer
     adaptinf: Answer
@@ -71,7 +71,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Trials, those whose interval misses the truth, and the median and spread of the errors."""
+    """Numbers of trials and of intervals that miss the truth, and the median and spread of the errors."""
 
     trials: int
     missed: int
@@ -102,7 +102,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A heading, the setting and the question, how trials are simulated, and recorded tallies."""
+    """A heading, the setting and the question, the simulation of trials, and recorded tallies."""
 
     title: str
     story: str
@@ -120,7 +120,7 @@ def bandit_trials(rng: int, trials: int) -> Iterator[Pair]:
 
 
 def late_page(rng: np.random.Generator) -> Sums:
-    """Six weeks with two pages: the new one starts in the third, and sales of both rise every week."""
+    """Six weeks with two pages: the new page starts in the third, and sales of both rise every week."""
     rows = []
     for week, share in enumerate((0.0, 0.0, 0.3, 0.5, 0.6, 0.7)):
         chances = {"old": 1.0 - share, "new": share}
@@ -140,7 +140,7 @@ def late_trials(rng: int, trials: int) -> Iterator[Pair]:
 
 
 LINES = dict(zip("ABCDEFGHIJ", np.linspace(0.19, 0.21, 10), strict=True))
-"""Subject lines of an email, and the shares of readers who open it."""
+"""Subject lines of an email, and the shares of readers who open it under each."""
 
 
 def mailing(rng: np.random.Generator) -> Sums:
@@ -216,7 +216,7 @@ EXPERIMENTS = (
     ),
 )
 RECORDED = 500
-"""Results for this many trials, computed in advance with seed 3; a test computes them again."""
+"""Results for this number of trials, computed in advance with seed 3; a test recomputes them."""
 
 
 def demonstration(rng: int, trials: int | None = None) -> str:

@@ -91,7 +91,7 @@ class CommandParser(argparse.ArgumentParser):
 def add_command(
     commands: Any, name: str, run: Any, *, short: str, opening: str, examples: Sequence[str], usage: str = ""
 ) -> CommandParser:
-    """A command with its line in the list, the beginning of its help, examples and a short usage."""
+    """A command with its line in the list, the beginning of its help, examples and a usage line."""
     parser: CommandParser = commands.add_parser(
         name, help=short, opening=opening, examples=examples, epilog=EXIT_CODES
     )
@@ -102,7 +102,7 @@ def add_command(
 
 
 def wrapped(line: str, indent: str = "  ") -> str:
-    """A line of an answer in 80 columns, with further lines indented slightly more."""
+    """An answer wrapped to 80 columns, with further lines indented slightly more."""
     own = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(
         line, ROOM, subsequent_indent=own + indent, break_on_hyphens=False, break_long_words=False
@@ -122,7 +122,7 @@ def print_help(arguments: argparse.Namespace) -> int:
 
 
 def path_of(text: str) -> Path:
-    """Name of a file; the system does not allow NUL."""
+    """Name of a file, which must not contain NUL."""
     return Path(place_of_text(text))
 
 

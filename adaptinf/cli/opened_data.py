@@ -66,13 +66,13 @@ class OpenedData:
 
 
 def cautions_of(log: AdaptiveLog | Sums | PublicLog) -> list[str]:
-    """Evidence against the statements of a log, one line each; a public part shows none."""
+    """Evidence against the statements of a log, one line each; none for a public part."""
     found = [] if isinstance(log, PublicLog) else log_cautions(log)
     return [visible(CAUTION(caution=one)) for one in found]
 
 
 def sources_of(arguments: argparse.Namespace) -> list[Path]:
-    """Named files; a pattern that no shell expanded means all matching files."""
+    """Named files; a pattern that the shell did not expand stands for all matching files."""
     found: list[Path] = []
     for path in arguments.files:
         pattern = glob.has_magic(str(path)) and not path.exists()
@@ -186,7 +186,7 @@ def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
 
 
 def _labels(content: TableSource, action: str | list[str], uses: Mapping[str, Use]) -> dict[str, Any]:
-    """Arms in a column, by their text; empty if there is no such column, or several."""
+    """Arms in a column, by their text; empty if there is no such column, or more than one."""
     if isinstance(action, list):  # A list names columns of 0 and 1, and these names are the arms.
         return {each: each for each in action}
     if list(content.columns).count(action) != 1:

@@ -1,4 +1,4 @@
-"""``adaptinf power``: how often a planned analysis rejects, and how many participants it needs."""
+"""``adaptinf power``: the power of a planned analysis, and the number of participants that it needs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _add_analysis(analysis: Any) -> None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The difference between two arms; `done` is called after each."""
+    """The difference between two arms; `done` is called after each result."""
 
     treatment: int
     control: int
@@ -113,7 +113,7 @@ class Analysis:
 
 @contextmanager
 def _progress(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Counts trials if standard error is a terminal and they are simulated in this process."""
+    """Counts trials, if standard error is a terminal and the trials are simulated in this process."""
     from tqdm import tqdm
 
     if arguments.jobs != 1:

@@ -41,7 +41,7 @@ def token_flags(parser: CommandParser) -> None:
 
 
 def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Serve the trial until a signal; prints one line when it accepts requests."""
+    """Serve the trial until a signal arrives; prints one line once it accepts requests."""
     from adaptinf.service.server import Place, serve
     from adaptinf.service.settings import NOTHING, settings_from
     from adaptinf.service.workers import serve_by_workers, worker_problems
@@ -67,7 +67,7 @@ def serve_trial(trial: Trial, arguments: argparse.Namespace) -> int:
 
 
 def token_of_trial(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Issue a token and print only it, revoke a token, or list all tokens."""
+    """Issue a token and print only the token, revoke a token, or list all tokens."""
     if arguments.role is not None and arguments.revoke is not None:
         arguments.parser.error("give --role to issue a token or --revoke to revoke one, not both")
     if arguments.role is not None:

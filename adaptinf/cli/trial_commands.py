@@ -365,7 +365,7 @@ _NAMELESS = (
     *("export-trail", "verify-trail", "retention", "expire"),
 )
 _MADE = "key"
-"""The action that makes a key: it is not about a trial."""
+"""The action that creates a key, for which no trial is needed."""
 
 
 def _read_hidden(arguments: argparse.Namespace) -> None:
@@ -450,7 +450,7 @@ def _done(arguments: argparse.Namespace) -> int:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether a value is given, and JSON has it."""
+    """Whether a value is given and can be written as JSON."""
     return value is not None and (not isinstance(value, float) or isfinite(value))
 
 
@@ -459,11 +459,11 @@ _LISTS: Mapping[str, Callable[[Trial], Iterable[dict[Any, Any]]]] = {
     "look": lambda trial: [asdict(trial.look())],
     "looks": lambda trial: trial.looks().to_dict("records"),
 }
-"""Actions that list rows, printed without what is missing in them."""
+"""Actions that list rows, which are printed without missing values."""
 
 
 def _audited(trial: Trial, arguments: argparse.Namespace) -> int:
-    """One line for each kind of test, and one for all; 1 if anything was found."""
+    """One line for each kind of test, and one for all tests; the exit code is 1 if any test rejects."""
     from adaptinf.trial import Trial
 
     with ExitStack() as open_files:
@@ -512,7 +512,7 @@ def _warned() -> Iterator[None]:
 
 
 def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Answer one request from flags, or those on standard input; 2 if one of the latter was refused."""
+    """Answer one request from flags, or those on standard input; 2 if any of the latter is refused."""
     names = _FIELDS[arguments.action]
     flags = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if flags:

@@ -1,4 +1,4 @@
-"""The base of all designs, which can be run, replicated or used step by step, and state their guarantee."""
+"""The base class of designs, which can be run, replicated or used step by step, and state their guarantee."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ class Stepwise:
 
     Subclasses state which outcomes may be pending when an arm is chosen: none ("last"), any ("any"), or those
     within a public window ("window"); whether an arm may join while the design is used (`growing`); where
-    context vectors must lie: "any", the unit "ball" or the unit "cube"; the reward that a missing outcome
-    counts as, or None if there is no such rule; and the stream and position that identify a node of exact
-    noise, or None, with a reason, if there is none.
+    context vectors must lie: "any", the unit "ball" or the unit "cube"; the reward that replaces a missing
+    outcome, or None if there is no such rule; and the stream and position that identify a node of exact
+    noise, or None, with a reason, if there is no such noise.
     """
 
     pending: ClassVar[str] = "last"
@@ -198,7 +198,7 @@ class Stepwise:
         ------
         ParameterError
             If arguments are inconsistent (the message lists every problem), or the design has no exact noise
-            for ``noise="release"`` (it states why).
+            for ``noise="release"`` (the message states why).
         MissingDependencyError
             If OpenDP is needed but not installed.
         """
@@ -211,7 +211,7 @@ _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5]
 
 @dataclasses.dataclass(frozen=True)
 class Design(Recorded, Stepwise, ABC):
-    """Base class of all designs: frozen parameters, validated on construction.
+    """Base class of all designs: its parameters are frozen, and validated on construction.
 
     A subclass supplies its compiled program and its traits; a private design also supplies its guarantee. It
     may also define the meaning of its codes (statuses of rounds, names of releases and of values reported at
@@ -235,7 +235,7 @@ class Design(Recorded, Stepwise, ABC):
         check_fields(self, self._problems)
 
     def _problems(self) -> list[str]:
-        """Problems with the parameters beyond those that their annotated constraints detect."""
+        """Problems with the parameters that their annotated constraints do not detect."""
         return []
 
     @abstractmethod
@@ -280,7 +280,7 @@ class Design(Recorded, Stepwise, ABC):
         Returns
         -------
         PrivacyGuarantee or None
-            The guarantee, by default the one that `guarantee` implies.
+            The guarantee; by default, the one that `guarantee` implies.
         """
         whole = self.guarantee(horizon, n_arms)
         return None if whole is None else whole.reward_level()
@@ -341,7 +341,7 @@ class Design(Recorded, Stepwise, ABC):
         ParameterError
             If arguments are inconsistent; the message lists every problem, before anything is drawn.
         LogValidationError
-            If the environment's rewards are invalid in a log: infinite, or at least 2**53.
+            If the environment's rewards would be invalid in a log: infinite, or at least 2**53.
         """
         return next(self.logs(env, horizon, 1, rng))
 
@@ -405,8 +405,8 @@ class Design(Recorded, Stepwise, ABC):
         rng : int, SeedSequence, Generator or None
             Source of randomness; replicate r depends on (rng, r) alone.
         n_jobs : int
-            Workers, -1 for all cores: threads for compiled designs, processes for functions in Python. The
-            results do not depend on it.
+            Workers, -1 for all cores: threads for compiled designs, processes for functions in Python. Their
+            number does not affect the results.
         start : int
             First run, which must be a multiple of 64: the result contains runs `start` to `replications`.
         by_rounds : bool, optional
@@ -470,7 +470,7 @@ class Design(Recorded, Stepwise, ABC):
 
     @property
     def traits(self) -> DesignTraits:
-        """Properties that determine how the design's logs may be analysed; subclasses may override them."""
+        """Properties that determine how logs of the design may be analysed; subclasses may override them."""
         return DesignTraits()
 
     def record(self) -> DesignRecord:

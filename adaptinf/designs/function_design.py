@@ -49,8 +49,8 @@ class FunctionDesign(Design):
     ------
     ParameterError
         On construction, if a function cannot be called with these arguments or the traits are invalid. During
-        a run, naming the round: if `choose` returns neither the number of an arm nor probabilities that sum
-        to 1, returns arms in some rounds and probabilities in others, or contradicts the traits; if a
+        a run, with the round named: if `choose` returns neither the number of an arm nor probabilities that
+        sum to 1, returns arms in some rounds and probabilities in others, or contradicts the traits; if a
         function fails; or if the state was modified in place.
 
     Notes

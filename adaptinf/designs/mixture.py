@@ -22,13 +22,13 @@ _OVERRIDE = Status("override", randomised=False)
 
 
 def _own(name: str, told: str) -> Any:
-    """A property of a mixture taken from its design."""
+    """A property that a mixture takes from its design."""
     return property(lambda mixture: getattr(mixture.design, name), doc=told)
 
 
 @dataclass(frozen=True)
 class Mixture(Design):
-    """Follow a design, but with a known probability ignore it and draw an arm uniformly.
+    """Follow a design but, with a known probability, ignore it and draw an arm uniformly.
 
     Parameters
     ----------
@@ -52,8 +52,9 @@ class Mixture(Design):
     recommend no arm. LDPBandit and ABSE learn from the pulled arm if it remains in its bin. ConSE and DPConSE
     keep their schedule and count the arrival, but the reward enters none of their sums.
 
-    The privacy guarantee is that of the design: overrides are coins that do not depend on the data, and given
-    them, each reward enters the same released sums as before, or none. The proposals count as outputs.
+    The privacy guarantee is that of the design: overrides are determined by coins that do not depend on the
+    data; given these coins, each reward enters the same released sums as before, or none. The proposals count
+    as outputs.
 
     References
     ----------
@@ -82,7 +83,7 @@ class Mixture(Design):
     def traits(self) -> DesignTraits:
         """Traits: as for the design, with random draws and a floor; whether counts are stable is unknown.
 
-        Its proposals are outputs, which overridden rounds may show as a phase; the coins are not outputs.
+        The proposals are outputs, and overridden rounds may be marked by a phase; the coins are not outputs.
         """
         own = self.design.traits
         outputs = None if own.outputs is None else dataclasses.replace(own.outputs, phase="not covered")

@@ -125,7 +125,7 @@ class Replications:
 
     @property
     def recommended(self) -> IntArray:
-        """Position of the arm that each run recommended at its end, shape (replications,); -1 if none."""
+        """Position of the arm that each run recommended at its end, or -1; shape (replications,)."""
         if "recommended" not in self.outcome_names:
             raise ParameterError("recommended", ["only best-arm designs recommend an arm at the end"])
         named = self.released["recommended"][:, 0]
@@ -274,12 +274,12 @@ def _released_rounds(design: Any, run: Run) -> int | None:
 
 
 def _changes(run: Run) -> tuple[tuple[Any, int], ...]:
-    """Arms removed or added by hand, and versions that took over, each with the number of rounds before."""
+    """Arms removed or added by hand, and changes of version, each with the number of rounds before it."""
     return (*run.removed, *run.added, *run.switched)
 
 
 def _last_change(run: Run) -> int:
-    """Rounds before the last change by hand that was followed by a choice; 0 if there was none."""
+    """Number of rounds before the last change by hand that was followed by a choice; 0 if there was none."""
     rounds = run.record.action.size
     return max((before for _, before in _changes(run) if before < rounds), default=0)
 

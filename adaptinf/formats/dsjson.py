@@ -169,7 +169,7 @@ def _where(number: int, event: Any, trouble: _Trouble) -> str:
 
 
 def shared_features(features: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Plain features, those in a namespace as ``namespace.feature``, without lists and underscored names."""
+    """Plain features (``namespace.feature`` if in a namespace), without lists and names with underscores."""
     for name, value in features.items():
         if name.startswith("_"):
             continue
@@ -300,7 +300,7 @@ def read_dsjson(
     reward_range : (float, float), optional
         Smallest and largest possible reward, that is, minus the cost.
     played : {"first", "label"}
-        Which action was played: the first one in ``a``; or that of ``_label_Action``, counted from 1, in
+        The action that was played: the first one in ``a``; or that of ``_label_Action``, counted from 1, in
         which case ``a`` and ``p`` may list the actions in any order, with ``a`` counted from 0 or 1.
     slot : int, optional
         Slot of a conditional bandit (``c._slots`` and ``_outcomes``), counted from 1: the log contains its
@@ -480,7 +480,7 @@ def _feature_problems(
 
 
 def unknown_names(holder: str, names: Iterable[str], known: Collection[str]) -> list[str]:
-    """List names that belong to no action or event."""
+    """List names that do not occur in any action or event."""
     unknown = [name for name in names if name not in known]
     what = "feature" if holder == "action" else "shared feature"
     if not unknown:
@@ -497,7 +497,7 @@ def _is_rounded(features: list[dict[str, Any]], name: str) -> bool:
 
 
 def rounded(name: str) -> str:
-    """State that float64 would round a feature."""
+    """Report that float64 would round a feature."""
     return (
         f"the shared feature {name} has fractions and whole numbers beyond 2**53, which float64 would "
         "round: correct them, or omit the feature from context="
@@ -528,7 +528,7 @@ def _table(events: list[dict[str, Any]], names: list[Any], places: list[list[Any
 
 
 def _hides_features(events: list[dict[str, Any]], kept: set[str]) -> bool:
-    """Whether events differ in anything that the policy may have used and the log lacks."""
+    """Whether events differ in features that the policy may have used but that the log lacks."""
     first = json.dumps(_hidden(events[0]["c"], kept), sort_keys=True)
     return any(json.dumps(_hidden(event["c"], kept), sort_keys=True) != first for event in events)
 

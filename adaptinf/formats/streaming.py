@@ -251,7 +251,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A campaign's file, its header, the columns that are kept, and the items in their original form."""
+    """A campaign's file, its header, the retained columns, and the items in their original form."""
 
     path: Path
     header: list[str]

@@ -47,7 +47,7 @@ def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataF
 
 
 def column_of(frame: pd.DataFrame, name: str) -> Column:
-    """The column whose name occurs exactly once."""
+    """The column with a name that occurs exactly once."""
     return read_column(frame, list(frame.columns).index(name))
 
 
@@ -58,7 +58,7 @@ def labels_of(frame: pd.DataFrame, name: str) -> Labels:
 
 @contextmanager
 def log_of(source: str, rows: IntArray | None = None) -> Iterator[None]:
-    """Name the source in an error from the log; `rows` are the positions of the log's rows in it."""
+    """Add the source to an error from the log; `rows` are the positions of the log's rows in the source."""
     try:
         yield
     except LogValidationError as error:

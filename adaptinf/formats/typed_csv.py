@@ -1,4 +1,4 @@
-"""CSV formats without column names from the user: pandas infers types, and labels stay as written."""
+"""CSV formats for which the user gives no column names: pandas infers types, and labels stay as written."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _value(text: str) -> object:
 
 
 def _as_python_writes(text: str) -> bool:
-    """Whether Python would write a number or boolean in this way."""
+    """Whether Python would write the number or boolean in this form."""
     return text in ("True", "False") or bool(_NUMERAL.fullmatch(text) and plainly_written(text))
 
 

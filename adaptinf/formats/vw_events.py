@@ -1,4 +1,4 @@
-"""Vowpal Wabbit events that are not rankings of one choice: lists in any order, and slots."""
+"""Vowpal Wabbit events that are not rankings for a single choice: lists in any order, and slots."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How the choice is recorded: played is "first" or "label"; slot counts from 1."""
+    """How the choice is recorded: `played` is "first" or "label"; `slot` is counted from 1."""
 
     played: str = "first"
     slot: int | None = None
@@ -52,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An event as the ranking for a single choice, or why it is not one; `absent` without the slot."""
+    """An event as the ranking for a single choice, or the reason why not; `absent` if it lacks the slot."""
 
     event: dict[str, Any]
     code: str = ""

@@ -77,7 +77,7 @@ def _one_line_each(lines: list[tuple[int, str]]) -> bool:
 
 
 def _take(example: Example, line: str, action_id: str | None, wide: bool) -> str:
-    """Add the content of a line to its example; return the code of any problem."""
+    """Add the content of a line to its example; return the code of a problem, if any."""
     head, bar, body = line.partition("|")
     if not bar:
         return "no-bar"

@@ -4,10 +4,10 @@ Events recorded twice and returning units can cause this.
 
 Let y be the reward of a row minus the mean of its arm's rewards shortly before, and z that of the next row
 minus the mean of its arm's rewards shortly after. Then y z has mean zero if rewards depend on the past only
-through the choice of arms, however they were chosen; a level that changes for all arms adds the same to pairs
-with one arm and to pairs with two. The mean of y z over pairs with one arm minus that over pairs with two,
-divided by its standard error, is approximately standard normal. Rows recorded twice in a row, or units that
-keep their arm, make it large.
+through the choice of arms, regardless of how these were chosen; a level that changes for all arms contributes
+equally to pairs from one arm and from two arms. The mean of y z over pairs with one arm minus that over pairs
+with two, divided by its standard error, is approximately standard normal. Rows recorded twice in a row, or
+units that keep their arm, make it large.
 """
 
 from __future__ import annotations

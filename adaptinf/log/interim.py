@@ -153,7 +153,7 @@ class _Limit:
 
 
 def _limit_of(rounds: NDArray[Any], given: Any) -> _Limit | None:
-    """The user's limit in the type of the rounds; None if it has another type."""
+    """The user's limit converted to the type of the rounds; None if it has another type."""
     if rounds.dtype.kind != "M":
         return _Limit(float(given)) if _is_number(given) else None
     if isinstance(given, np.datetime64):
@@ -228,7 +228,7 @@ def _first(values: Any, count: int) -> Any:
 
 
 def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any] | None:
-    """Times at which outcomes became known, for those that had; shapes (count,)."""
+    """Times at which outcomes became known, for the outcomes that did; shapes (count,)."""
     if rounds is None or not pending.any():
         return rounds
     absent = np.datetime64("NaT") if rounds.dtype.kind == "M" else np.nan
@@ -236,7 +236,7 @@ def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any]
 
 
 def _problems(log: Any, count: int, later: int, missing: str | None, stopping: str | None) -> list[str]:
-    """Reasons why a log cannot show the outcomes known by then; `later` indicates those that were not."""
+    """Reasons why a log cannot show the outcomes known by then; `later` marks those not yet known."""
     told = {} if log.design is None else log.design.parameters
     problems = []
     if left_out := told.get(LEFT_OUT):

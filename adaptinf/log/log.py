@@ -52,7 +52,7 @@ class AdaptiveLog(Interim, Publishable):
         Numeric column of finite rewards; booleans count as 0 and 1.
     propensity : str or float, optional
         Column with the probability of the chosen arm given everything before the choice, in (0, 1], or one
-        number for all rows. By default it is taken from the columns of all arms, if there are any.
+        number for all rows. By default, it is taken from the columns of all arms, if there are any.
     propensities : mapping of arm to str or float, or str, optional
         Column with the probability of each arm, chosen or not, in [0, 1], or one number for all rows. A
         string is a pattern for the columns' names if it contains ``{arm}``, such as ``"p_{arm}"``; otherwise
@@ -104,7 +104,7 @@ class AdaptiveLog(Interim, Publishable):
     reward_range : (float, float), optional
         Smallest and largest possible reward.
     guarantee : PrivacyGuarantee or dict of its fields, optional
-        The privacy guarantee; if it is given here, it counts as stated rather than derived from a design.
+        The privacy guarantee; if it is given here, it is marked as stated rather than derived from a design.
     columns : dict, optional
         Further columns by role: ``"phase"``, strings such as learning and estimation; ``"randomised"``,
         booleans that mark rounds whose arm was drawn with fixed probabilities; ``"observation"``,
@@ -131,8 +131,8 @@ class AdaptiveLog(Interim, Publishable):
           `DesignRecord`, or a name. A name alone implies nothing: rewards and contexts may then have affected
           the choice.
         - ``"context_free"``: True if no contexts, in the log or not, affected the choice of arms. Set it to
-          False if they did, even if the log does not contain them. By default they may have affected it if
-          the log has contexts and does not name a design that ignores them.
+          False if contexts did affect the choice, even if the log does not contain them. By default they may
+          have affected it if the log has contexts and does not name a design that ignores them.
         - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default if there are any),
           ``"estimated"`` or ``"absent"``.
         - ``"feedback_rounds"`` and ``"released_rounds"``: number of rounds whose reward can change a later
@@ -270,7 +270,7 @@ class AdaptiveLog(Interim, Publishable):
         stopping: str | None = None,
         missing: str | None = None,
     ) -> AdaptiveLog:
-        """Create a log from arrays known to be valid: nothing is checked and nothing is copied.
+        """Create a log from arrays known to be valid, without checking or copying them.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class AdaptiveLog(Interim, Publishable):
         write_file(path, self._stored(), "parquet", self.owner_only)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write the log as CSV, and everything else to ``<path>.json``; `read_log` restores an equal log.
+        """Write the log as CSV and its metadata to ``<path>.json``; `read_log` restores an equal log.
 
         Parameters
         ----------

@@ -214,6 +214,6 @@ def _listed(given: Any) -> list[str]:
 
 
 def _labels_of(success: Any) -> list[str]:
-    """Texts that a user lists as outcomes; none if outcomes are numbers."""
+    """Texts that the user lists as outcomes; empty if outcomes are numbers."""
     asked = list(success) if isinstance(success, Mapping) else [success]
     return asked if all(isinstance(label, str) for label in asked) else []

@@ -135,7 +135,7 @@ class Promises:
 
     @property
     def promises(self) -> tuple[str, ...]:
-        """Lines of text on persons, auxiliary participants and anything that is not guaranteed."""
+        """Lines of text on persons, auxiliary participants, and what is not guaranteed."""
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
         lines = [f"  no guarantee: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:

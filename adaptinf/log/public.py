@@ -132,7 +132,7 @@ def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ..
 
 
 def field_coverage(log: LogColumns) -> tuple[Part, ...]:
-    """Everything in a private log that is not a column."""
+    """The contents of a private log other than its columns."""
     return tuple(_part(listed, _Facts(log, name)) for name, listed in claims.FIELDS.items())
 
 
@@ -239,7 +239,7 @@ class PublicLog:
 
     @property
     def statement(self) -> str:
-        """A description of the contents of the part, with reasons, and of what is omitted."""
+        """A description of the contents of the public part, with reasons, and of the omitted contents."""
         lines = [
             *said(public_part.OPENING, _StatementFacts(self)),
             "Included:",
@@ -372,7 +372,7 @@ class PublicLog:
         return {path: self.releases, path.with_stem(f"{path.stem}_rounds"): self.rounds}
 
     def _told(self) -> dict[str, Any]:
-        """Everything except the tables, in the form stored in JSON."""
+        """The public part except for its tables, in the form stored as JSON."""
         return {
             "statement": self.statement,
             "guarantee": self.guarantee.to_dict(),

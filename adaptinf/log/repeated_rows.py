@@ -1,14 +1,14 @@
-"""Duplicated rows in a log: a file appended to itself, a block read again, doublets.
+"""Duplicated rows in a log: a file appended to itself, a block read twice, or doubled rows.
 
 Rows in a log may be equal by chance, and so may long stretches of 0/1 rewards. The criterion is therefore the
 improbability of a stretch of equal rows: the sum of -log p over its rewards, where p is the frequency of the
 reward among those of its arm around both places, or after the reward before it, whichever is larger, and at
-least 1/20. Arms, propensities and contexts do not count, because a design may repeat them. Over all pairs of
+least 1/20. Arms, propensities and contexts are ignored, because a design may repeat them. Over all pairs of
 places, the probability of such a stretch is below `ALARM` if rewards are as independent as this assumes.
 
-Stretches are found by windows with as many rows as needed to be unlikely twice. Windows are kept or not
-depending on their hash, so those of originals and of copies are treated alike. Copies in another order are
-not searched for, and copies of single rows only if every row of the log is duplicated in its place.
+Stretches are found by windows with as many rows as needed to be unlikely twice. Windows are retained or not
+depending on their hash, so originals and copies are treated alike. Copies in another order are not searched
+for, and copies of single rows only if every row of the log is duplicated in its place.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]
 
 
 class _Stretch(NamedTuple):
-    """Rows equal to those a lag later: every row from the first on, or every second."""
+    """Rows equal to those at a given lag: every row from the first onwards, or every second row."""
 
     start: int
     length: int
@@ -113,7 +113,7 @@ class _Rows:
         return mixed
 
     def equal(self, start: int, end: int, lag: int) -> BoolArray:
-        """Which of some rows equal those a lag later, in every column; (end - start,)."""
+        """Whether rows equal those at a given lag, in every column; (end - start,)."""
         one, other = slice(start, end), slice(start + lag, end + lag)
         same: BoolArray = self.reward[one] == self.reward[other]
         same &= self.action[one] == self.action[other]
@@ -132,7 +132,7 @@ class _Rows:
         return bool(self.equal(0, self.size - 1, 1)[::2].all())
 
     def around(self, place: int, lag: int) -> _Stretch:
-        """The rows around a position that equal those a lag later."""
+        """The rows around a position that equal those at a given lag."""
         start, end, most = place, place, self.size - lag
         for reach in _reaches(most - end):
             same = self.equal(end, end + reach, lag)

@@ -31,7 +31,7 @@ class Stopping:
     complete: bool = True
     """Whether no reward is missing, as confidence sequences require."""
     by_looks: bool = False
-    """Whether it is the log of a trial with a plan of looks, which accounts for them."""
+    """Whether the log is that of a trial with a plan of looks, which accounts for them."""
 
     @classmethod
     def of(cls, log: Any, *, covered: bool = False) -> Stopping:
@@ -91,7 +91,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """How a reader treated its input; It is returned by `AdaptiveLog.report`, and can be printed.
+    """How a reader treated its input. It is returned by `AdaptiveLog.report`, and can be printed.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ def encode_readings(source: str, readings: tuple[Reading, ...]) -> dict[str, Any
 
 
 def decode_readings(stored: Any) -> tuple[str, tuple[Reading, ...]]:
-    """The inverse of `encode_readings`; ValueError for anything else."""
+    """The inverse of `encode_readings`; ValueError for other input."""
     known = isinstance(stored, Mapping) and set(stored) == {"source", "readings"}
     listed = stored["readings"] if known else None
     if not isinstance(listed, list) or not isinstance(stored["source"], str):

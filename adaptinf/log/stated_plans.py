@@ -43,7 +43,7 @@ class StatedPlan(Protocol):
         """The results of a trial that has stopped."""
 
     def refusal(self, log: Any) -> str:
-        """Why there are no results; empty if there are."""
+        """The reason why there are no results; empty if there are."""
 
     def assumes(self, log: Any) -> tuple[str, ...]:
         """What the results assume."""
@@ -61,7 +61,7 @@ def plan_from(arguments: Mapping[str, Any], design: Any) -> StatedPlan:
 
 
 def plan_of(log: Any) -> StatedPlan | None:
-    """The plan that a log states; None if it states none. It is read once, and stored with the log."""
+    """The plan that a log states; None if it states none. The plan is read once, and stored with the log."""
     if not states_plan(log):
         return None
     if PLAN not in log.kept:
@@ -87,7 +87,7 @@ def overridden(log: Any) -> list[Mapping[str, Any]]:
 
 
 def ended(looks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The look at which a plan ended its trial: a futile one only if nobody continued after it."""
+    """The look at which a plan ended its trial; a look for futility only if the trial was not continued."""
     last = looks[-1] if looks else None
     if last is None or last["decision"] == GOES_ON or (last["overridden"] and last["decision"] == "futility"):
         return None

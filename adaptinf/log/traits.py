@@ -62,7 +62,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """What is known about the stability of a design's arm counts.
+    """The known facts about the stability of a design's arm counts.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Stability:
         Whether each count, divided by some sequence of constants, tends to 1 in probability (Lai and Wei's
         condition). Sample means are then asymptotically normal.
     condition : str
-        The conditions under which it holds, or the reason why it fails.
+        The conditions under which the counts are stable, or the reason why they are not.
     source : str
         Reference for the proof.
 
@@ -189,20 +189,20 @@ class DesignTraits:
     adapts : bool
         Whether rewards may affect later choices.
     uses_context : {"no", "groups", "vectors", "position", "yes", "unknown"}
-        How contexts affect the choice: not at all; through a finite group; through a vector per arm; through
-        the position in a cube; or in another way.
+        The way in which contexts affect the choice: not at all; through a finite group; through a vector per
+        arm; through the position in a cube; or in another way.
     own_coins : bool
-        Whether it randomises given the past, beyond the noise that makes it private. A design without its own
-        coins is re-run on permuted rows, rather than with new assignments.
+        Whether the design randomises given the past, beyond the noise that makes it private. A design without
+        its own coins is re-run on permuted rows, rather than with new assignments.
     floor : Floor or None
-        Lower bound on its propensities, if there is one.
+        Lower bound on the design's propensities, if there is one.
     stability : Stability or None
         Whether its arm counts are stable, if known.
     dealt : int
-        Number of initial rounds per arm that are assigned to the arms in turn, whatever the rewards. The
+        Number of initial rounds per arm that are assigned to the arms in turn, regardless of rewards. The
         floor does not apply to these rounds.
     arm_means : {"comparable", "by-group", "by-vector", "by-bin", "by-released-bin", "by-context"}
-        Whether the means of whole arms can be compared; if not, what is compared in their place.
+        Whether the overall means of arms can be compared; if not, what is compared instead.
     auxiliary : tuple of float
         Epsilon of each auxiliary log whose participants reported before the trial began.
     outputs : Outputs or None
@@ -336,7 +336,7 @@ PLANNED = "planned_rounds"
 WINDOW = "outcome_window"
 """Number of further participants after which an outcome enters, whenever it arrived."""
 LATE = "late_counts_as"
-"""Value used for an outcome that has not arrived by then."""
+"""Value used for an outcome that has not arrived when its window ends."""
 IN_TIME = "in_time_epsilon"
 """Privacy parameter for the released timely successes and failures."""
 IN_TIME_NAMES = ("in_time_successes", "in_time_failures")
@@ -348,7 +348,7 @@ REMOVED = "removed_arms"
 ADDED = "added_arms"
 """Arms that joined, each with the number of rounds at that time."""
 SWITCHED = "versions_from"
-"""Versions that decided differently from those before, each with the number of rounds at that time."""
+"""Versions that made decisions different from those of earlier versions, each with the number of rounds."""
 LEFT_OUT = "left_out_rounds"
 """Number of rounds of erased participants, which are not in the log."""
 BLANKED = "blanked_contexts"

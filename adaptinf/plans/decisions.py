@@ -1,8 +1,8 @@
-"""Decisions of a plan at its looks, from the scores so far and nothing else.
+"""Decisions of a plan at its looks, based only on the scores so far.
 
 Alpha is spent by calendar: each look may spend a share that was fixed in advance. Critical values use the
-observed information, so they are valid regardless of how it grows. A look with too little data makes no test,
-and its alpha is carried over to the next look.
+observed information, so they are valid regardless of how the information grows. If there are too few data at
+a look, no test is made, and its alpha is carried over to the next look.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Rule:
     drop: FloatArray
 
     def ending(self, look: int) -> Rule:
-        """The rule if a look, counted from 0, is the last: it may spend what remains."""
+        """The rule if a look, counted from 0, is the last: it may spend the remaining alpha."""
         if look >= len(self.spent) - 1:
             return self
         spent = np.append(self.spent[:look], self.spent[look:].sum())
@@ -105,7 +105,7 @@ def course_of(
     sides: int,
     pvalue: float,
 ) -> Course:
-    """The course of a trial that made a test at every look; bound and z have m or more entries."""
+    """The course of a trial with a test at every look; bound and z have at least m entries."""
     upto = look + 1
     parts = process.clock[:upto], process.slope[:upto], bound[:upto], z[:upto]
     return Course(decision, look, tuple(range(upto)), *parts, sides, pvalue)
@@ -117,7 +117,7 @@ def normal_score(z: float, df: float) -> float:
 
 
 def with_all(course: Course, process: ScoreProcess, rounds: int) -> Course:
-    """A course whose last test uses all rounds; process, the scores after all."""
+    """A course whose last test uses all rounds; `process` contains the scores after all rounds."""
     information, slope, z = course.information.copy(), course.slope.copy(), course.z.copy()
     information[-1], slope[-1] = process.clock[-1], process.slope[-1]
     z[-1] = normal_score(float(process.z[-1]), float(process.effective[-1]) - 1.0)

@@ -21,14 +21,14 @@ class Look:
     rounds : int
         Rounds up to it.
     statistic, bound : float
-        The standardised score, and the critical value that its absolute value must reach to reject; NaN if
-        the look made no test.
+        The standardised score, and the critical value that its absolute value must reach to reject; NaN if no
+        test was made at the look.
     decision : {"continue", "reject", "futility", "no rejection", "too few data"}
         What follows.
     leading : label
         The treatment to which the statistic and the bound refer; of several, the one with the largest score.
     rejected, dropped : tuple of labels
-        Of several treatments, those whose null is rejected, and those that have left or leave now.
+        Of several treatments, those whose null is rejected, and those that have been dropped, now or earlier.
     planned : tuple of numbers
         When the plan has looks: numbers of rounds, days since the start, or levels of information.
     clock : {"rounds", "date", "information"}
@@ -56,7 +56,7 @@ class Look:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any], planned: tuple[float, ...], clock: str) -> Look:
-        """A look from its numbers, as a trial stores them, and when all looks are."""
+        """A look from its numbers, as stored by a trial, and the times of all looks."""
         numbers: dict[str, Any] = {name: float(stored.get(name, math.nan)) for name in ("statistic", "bound")}
         known = {name: stored[name] for name in ("stage", "rounds", "decision", "leading") if name in stored}
         arms: dict[str, Any] = {name: tuple(stored.get(name, ())) for name in ("rejected", "dropped")}

@@ -71,9 +71,9 @@ class Plan(Planning):
         Stop if the standardised score at a look before the last (for two-sided tests, its absolute value) is
         at most this. Futility is not binding: a trial may continue, and levels do not depend on it.
     drop : float or sequence of float, optional
-        One of several treatments leaves if its standardised score at a look before the last is at most this.
-        The design continues with the other arms. This is not binding either: the critical values of the
-        others do not depend on it.
+        One of several treatments is dropped if its standardised score at a look before the last is at most
+        this value. The design continues with the other arms. Dropping is not binding either: the critical
+        values of the others do not depend on it.
     sides : {2, 1}
         Whether the test is two-sided, or rejects only if the treatment is better.
     alpha : float
@@ -99,8 +99,8 @@ class Plan(Planning):
         Comparisons by rank do not require a minimum.
 
     delay : int or distribution
-        In simulations: after how many further rounds an outcome is known; or a distribution of days, such as
-        ``scipy.stats.gamma(2, scale=15)``, which requires `accrual`.
+        In simulations: the number of further rounds after which an outcome is known; or a distribution of
+        days, such as ``scipy.stats.gamma(2, scale=15)``, which requires `accrual`.
     accrual : float, optional
         In simulations: mean number of participants a day, who arrive as a Poisson process.
     dropout : float
@@ -130,11 +130,12 @@ class Plan(Planning):
     -----
     At a look, the score is the sum over rounds of h (D - margin), with D the difference of the two arms'
     augmented inverse-propensity scores and h = (1/e(treatment) + 1/e(control))^(-1/2) for the propensities e.
-    It is a martingale if the difference is `margin` in every round, whatever the design does and however both
-    arms drift; its clock is the sum of the squares of its steps. Alpha is spent by the number of rounds;
-    critical values use the observed clock. Scores predict rewards by the arms' own means, or from a recent
-    level common to both, whichever had the smaller steps so far. Statistics are compared as Student's t, with
-    one less than the smaller of the two arms' effective numbers of rewards as degrees of freedom.
+    The score is a martingale if the difference is `margin` in every round, for any design and any drift
+    common to both arms; its clock is the sum of the squares of its steps. Alpha is spent by the number of
+    rounds; critical values use the observed clock. Scores predict rewards by the arms' own means, or from a
+    recent level common to both arms, whichever has had the smaller steps so far. Statistics are compared as
+    Student's t, with one less than the smaller of the two arms' effective numbers of rewards as degrees of
+    freedom.
 
     Examples
     --------
@@ -273,9 +274,9 @@ class Plan(Planning):
         ParameterError
             If the log has other arms, or lacks times.
         InvalidForLog
-            If propensities are missing, or rewards are, other than at random; if the plan has not stopped, or
-            no look had enough data; with `overrun`, if there are several treatments or comparisons are not by
-            normal scores.
+            If propensities are missing; if rewards are missing, other than at random; if the plan has not
+            stopped, or no look had enough data; with `overrun`, if there are several treatments or
+            comparisons are not by normal scores.
         """
         check("Plan.analyse", overrun=(overrun, BOOLEAN))
         course = self._ended(log, as_of)

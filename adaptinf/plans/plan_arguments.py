@@ -1,4 +1,4 @@
-"""Arguments of a plan: what is read from them, and problems with them."""
+"""Arguments of a plan: their interpretation, and problems with them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def earlier_problems(earlier: Any, looks: Any, spending: Any, law: Any) -> list[
 
 
 def by_look(scores: Any, looks: Any) -> FloatArray | None:
-    """Scores for the looks before the last, minus infinity if there is no rule; None if they are invalid."""
+    """Limits of scores for the looks before the last, minus infinity if there is no rule; None if invalid."""
     size = len(looks) if hasattr(looks, "__len__") else 1
     found = np.full(size, -np.inf)
     if scores is None:

@@ -75,10 +75,10 @@ class PlanCharacteristics(PlanTable):
         at the end; `enrolled_mean`, the participants by then, and `overrun_mean`, those who came after the
         last one used.
 
-        For several treatments, `rejected` means any of them; `family_error`, any whose null is true;
-        `rejected_best`, the best; `rejected_all`, all. `coverage` is that of all simultaneous intervals
-        together. Each has its own `difference_<arm>`, `rejected_<arm>`, `dropped_<arm>` (it left before the
-        stop), `bias_<arm>` and `rmse_<arm>`.
+        For several treatments, `rejected` refers to any of them; `family_error` to any whose null is true;
+        `rejected_best` to the best; and `rejected_all` to all. `coverage` is that of all simultaneous
+        intervals together. Each has its own `difference_<arm>`, `rejected_<arm>`, `dropped_<arm>` (it was
+        dropped before the stop), `bias_<arm>` and `rmse_<arm>`.
     looks : DataFrame
         One row per environment and look: `rounds`, `day` or `information`; `stopped`,
         `rejected` and `futility` at this look, and `rejected_so_far`.
@@ -209,7 +209,7 @@ def simulated(
     """The numbers that describe each trial, and the first error.
 
     By name (r,), `rounds` of each arm (r, K), and those of `each` treatment. If errors are counted, trials
-    that fail are left out. Without estimates, only decisions are made.
+    that fail are omitted. Without estimates, only decisions are made.
     """
     starts, told = range(0, replications, BLOCK), (count, estimates, replications >= MANY)
     jobs = (

@@ -1,4 +1,4 @@
-"""What a plan decides about a log: scores at looks, critical values, and the course of the trial."""
+"""Decisions of a plan about a log: scores at looks, critical values, and the course of the trial."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class PlannedTrial(StoredPlan):
         return self.law == "z" and len(self.treatments) > 1
 
     def rule_by(self, ends: IntArray) -> Rule:
-        """The rule, given the rounds up to each look: one that completes the horizon is the last."""
+        """The rule, given the rounds up to each look; a look that completes the horizon is the last."""
         full = np.flatnonzero(ends >= self.horizon)
         return self.rule.ending(int(full[0])) if len(full) else self.rule
 

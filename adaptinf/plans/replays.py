@@ -1,8 +1,8 @@
 """Re-randomisation at looks: the same outcomes in the same order, with new coins for the design.
 
-If no arm has an effect on anyone, outcomes are the same whatever was assigned. Given the outcomes, the
+If no arm has an effect on anyone, outcomes are the same under any assignment. Given the outcomes, the
 observed trial and its replays are then exchangeable, so a rule that stops a given number of them by rank has
-exactly that error, at any sample size, for any statistic, and however outcomes drift.
+exactly that error, at any sample size, for any statistic, and under any drift of outcomes.
 
 References
 ----------
@@ -73,7 +73,7 @@ def leading(processes: ScoreProcesses, sides: int) -> ScoreProcess:
 
 
 def statistics(process: ScoreProcess) -> FloatArray:
-    """Standardised scores, 0 where nothing varied; (looks,)."""
+    """Standardised scores, 0 if rewards did not vary; (looks,)."""
     return np.nan_to_num(process.z, nan=0.0, posinf=0.0, neginf=0.0)
 
 

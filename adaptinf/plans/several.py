@@ -1,11 +1,11 @@
 """Decisions of a plan with several treatments and one control: closed tests at each look.
 
-A hypothesis states that certain treatments have no effect. Each has a test of its own: at every look, the
-largest of their standardised scores is compared with the critical value at which their joint law spends the
-level of the look. A treatment is rejected once the tests of all hypotheses that contain it have rejected, so
-that the probability of rejecting any treatment without effect is at most alpha.
+A hypothesis states that certain treatments have no effect. Each hypothesis has its own test: at every look,
+the largest of their standardised scores is compared with the critical value at which their joint law spends
+the level of the look. A treatment is rejected once the tests of all hypotheses that contain it have rejected,
+so that the probability of rejecting any treatment without effect is at most alpha.
 
-A treatment that was dropped is no longer tested, but counts in the critical values of the others as if it had
+A treatment that was dropped is no longer tested, but enters the critical values of the others as if it had
 continued. These are therefore valid regardless of why it was dropped.
 """
 
@@ -124,8 +124,8 @@ class _Test:
 class SeveralCourse:
     """A trial of several treatments up to its last look so far, counted from 0.
 
-    Shapes (J,): rejected; gone, the first look without the treatment; at, the last look that tested it, -1 if
-    none did. `ends` (k,) are the rounds up to each look.
+    Shapes (J,): rejected; gone, the first look without the treatment; at, the last look at which it was
+    tested, or -1. `ends` (k,) are the rounds up to each look.
     """
 
     decision: Decision
@@ -153,7 +153,7 @@ class SeveralCourse:
 
     @property
     def leading(self) -> int | None:
-        """The treatment with the largest score at the look; None if it tested none."""
+        """The treatment with the largest score at the look, or None if no treatment was tested."""
         scores = self.closed.scores
         size = np.abs(scores.z[self.look]) if self.closed.sides == 2 else scores.z[self.look]
         tested = scores.tested[self.look]
@@ -258,5 +258,5 @@ def _futile(scores: Scores, gone: IntArray, look: int, rule: Rule) -> Decision:
 
 
 def _last(tested: BoolArray) -> int:
-    """The last look that made a test; -1 if none did."""
+    """The last look at which a test was made, or -1."""
     return int(np.flatnonzero(tested)[-1]) if tested.any() else -1

@@ -23,9 +23,10 @@ def differences(plan: PlannedTrial, environment: Environment) -> FloatArray:
 def trial(
     plan: PlannedTrial, environment: Environment, truth: FloatArray, rng: np.random.Generator, fast: bool
 ) -> FloatArray:
-    """Numbers of one trial: those of any plan, the rounds of each arm, and three of each treatment.
+    """Numbers of one trial: those of any plan, the rounds of each arm, and three numbers for each treatment.
 
-    The last are whether it is rejected, whether it has left, and the error of its estimate.
+    The last three are whether the treatment is rejected, whether it was dropped, and the error of its
+    estimate.
     """
     followed = run(plan, environment, rng, fast)
     course = followed.course

@@ -43,11 +43,11 @@ def look_of(course: SeveralCourse, treatments: tuple[Any, ...]) -> dict[str, Any
 class RepeatedReference:
     """Simultaneous repeated intervals for differences, which are measured from `origin`.
 
-    The critical values of the hypothesis about all treatments hold simultaneously at every look, whatever the
-    differences are, so the intervals are valid regardless of why the trial stopped.
+    The critical values of the hypothesis about all treatments hold simultaneously at every look, for any
+    differences, so the intervals are valid regardless of why the trial stopped.
 
     `spent` gives the level on one side of each look, (k,), from the level of one side of all looks. Intervals
-    are those of the last look that tested a treatment; without a test, numbers are NaN.
+    are those of the last look at which a treatment was tested; without a test, numbers are NaN.
     """
 
     processes: ScoreProcesses

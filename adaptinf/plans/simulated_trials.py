@@ -1,4 +1,4 @@
-"""Simulated trials of a plan: outcomes may come late or never, and treatments may leave at looks."""
+"""Simulated trials of a plan: outcomes may arrive late or never, and treatments may be dropped at looks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adaptinf.simulation.functions import draw_potential, empty_potential
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MANY = 256
-"""Number of late trials from which it pays to compile the steps of a design."""
+"""Number of trials with delays from which on compiling the steps of a design saves time."""
 
 
 def late_problems(plan: PlannedTrial) -> list[str]:
@@ -55,7 +55,7 @@ def late_environment_problems(environment: Environment, rounds: int) -> list[str
 
 
 def calendar_for(plan: PlannedTrial, rng: np.random.Generator) -> Calendar:
-    """Draw a trial of a plan; its time begins with the first participant unless the plan states a date."""
+    """Draw a trial of a plan; time begins with the first participant, unless the plan states a date."""
     made = calendar_of(plan.timing, plan.horizon, rng)
     if plan.start is None or plan.start.moment is not None:
         return made

@@ -40,7 +40,7 @@ COUNTS = "the exact distribution of counts"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankReference:
-    """An exact p-value for the difference `origin`; there is no interval."""
+    """An exact p-value for the difference `origin`, without an interval."""
 
     pvalue: float
     origin: float

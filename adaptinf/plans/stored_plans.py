@@ -72,12 +72,12 @@ class StoredPlan:
         return cls(found, **arguments)  # type: ignore[call-arg]
 
     def recorded(self, look: Mapping[str, Any]) -> Look:
-        """A look from its numbers, as a trial stores them.
+        """A look from its numbers, as stored by a trial.
 
         Parameters
         ----------
         look : mapping
-            Its stage, rounds and decision, and the statistic and the bound if it made a test.
+            The stage, rounds and decision of a look, and the statistic and the bound if a test was made.
         """
         return Look.of(look, self._planned, self.given["clock"])
 

@@ -1,6 +1,6 @@
 """Plots: every function takes the data to draw and ``ax=None``, and returns the axes.
 
-They require matplotlib (the extra ``plots``), which is imported when something is drawn. Without axes, a
+They require matplotlib (the extra ``plots``), which is imported when a plot is drawn. Without axes, a
 function creates its own figure with pyplot, as wide as a journal column (3.4 inches), so a notebook shows it.
 At most eight series are coloured, safely for colour-blind readers, and also differ in their markers; the
 others are grey. ``plots.theme("dark")`` draws on a dark background.

@@ -381,7 +381,7 @@ def _missing(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def _cell_labels(frame: pd.DataFrame) -> list[str]:
-    """Labels with analysis and term, and anything else that differs between rows."""
+    """Labels with analysis and term, and other properties that differ between rows."""
     columns = [name for name in _CELL if name in frame]
     columns = [name for name in columns if frame[name].nunique() > 1] + ["analysis", "term"]
     return [", ".join(str(value) for value in row if value != "") for row in frame[columns].to_numpy()]
@@ -445,7 +445,8 @@ def pvalues(
     Parameters
     ----------
     values : array_like, or mapping of str to array_like
-        P-values from many trials, in any shape; several methods as a dict by name. NaN if a trial has none.
+        P-values from many trials, in any shape; several methods as a dict by name. NaN if a trial has no
+        p-value.
     ax : Axes, optional
         Axes to draw on; by default a new figure of column width.
     bins : int
@@ -475,8 +476,8 @@ def pvalues(
     The grey band contains the count in one bin of uniform p-values with probability 0.95 (binomial), for the
     smallest sample if sizes differ. Shares are of the available p-values; the legend gives the number of
     trials without one. The last bar is cut off and labelled with its share if it would dwarf the others,
-    because corrected p-values pile up at 1. A p-value on the boundary between two bins belongs to the upper
-    one, and 1 to the last.
+    because corrected p-values accumulate at 1. A p-value on the boundary between two bins belongs to the
+    upper one, and 1 to the last.
 
     Examples
     --------

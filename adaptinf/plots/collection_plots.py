@@ -1,4 +1,4 @@
-"""How the data were collected: shares of the arms over time, and propensities."""
+"""Plots of data collection: shares of the arms over time, and propensities."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def allocation(
     band : float
         Share of the trials that the band contains in each step, between 0 and 1.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Position of the arm names: beside the ends of their lines, or in a legend.
+        Position of the names of arms: next to the ends of their lines, or in a legend.
 
     Returns
     -------
@@ -175,8 +175,8 @@ def allocation(
     Notes
     -----
     If there are more than eight arms, those with the most rounds are coloured, and the others are grey. A
-    step shows the rounds within it, not those since the beginning; a gap is a period without rounds. The
-    dates and batches of a private trial are not covered by its guarantee: plot ``log.public()`` to show it to
+    step shows the rounds within it, not the cumulative rounds; a gap is a period without rounds. The dates
+    and batches of a private trial are not covered by its guarantee: plot ``log.public()`` to show it to
     others.
 
     Examples
@@ -345,7 +345,7 @@ def propensities(
     log_scale : bool
         Whether both axes are logarithmic: a power-law decay is then a straight line.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Position of the arm names: beside the ends of their lines, or in a legend.
+        Position of the names of arms: next to the ends of their lines, or in a legend.
 
     Returns
     -------

@@ -152,7 +152,7 @@ def _units(log: Flowing, own: BoolArray) -> Any:
 
 @draws(_flow)
 def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
-    """CONSORT flow diagram of a log: how many rounds reached each stage of the trial, by arm.
+    """CONSORT flow diagram of a log: the number of rounds that reached each stage of the trial, by arm.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def flow(log: Flowing, ax: Axes | None = None, *, rounds: Any = None) -> Axes:
     A log begins with assignment: it does not contain those who were assessed but not enrolled. Arms received,
     missing outcomes and omitted rounds are shown if the log records them; n counts rounds, and also
     participants if the log has ``unit=`` and some have several rounds. With ``missing="drop"``, rounds
-    without an outcome are not analysed; with bounds they are. Up to five arms are shown as boxes, and more as
-    a table.
+    without an outcome are not analysed; with bounds, they are. Up to five arms are shown as boxes, and more
+    as a table.
 
     Examples
     --------

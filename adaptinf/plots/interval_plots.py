@@ -154,9 +154,10 @@ def forest(
     alpha : float
         One minus the confidence level of the intervals, between 0 and 0.5.
     corrected : bool
-        Whether to draw the intervals with max-information correction, too, if a correction is needed.
+        Whether to draw also the intervals with max-information correction, if a correction is needed.
     simultaneous : bool
-        Whether to draw simultaneous intervals for all terms of a result as thin lines beside the single ones.
+        Whether to draw simultaneous intervals for all terms of a result as thin lines next to the single
+        ones.
     truth : float, array_like, Series or mapping of term to float, optional
         True values, drawn as diamonds: by term, or in the order of the terms.
     terms : sequence of str, optional
@@ -164,7 +165,7 @@ def forest(
     limits : (float, float), optional
         Limits of the axis. Arrows indicate intervals that extend beyond them, including infinite limits.
     unit : str, optional
-        Unit of the reward, for the label of the axis; lifts have none.
+        Unit of the reward, for the label of the axis; lifts have no unit.
     legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
         Position of the legend.
 
@@ -289,7 +290,7 @@ def _numbers(one: Results, rows: list[str], interval: pd.DataFrame, *, thin: boo
 
 
 def _remark(one: Results, at: int, estimate: float, low: float, high: float, thin: bool) -> str:
-    """Why there is no interval, or no estimate; for a corrected interval, only if that alone is missing."""
+    """Why there is no interval, or no estimate; for a corrected interval, only if no other is missing."""
     if not (np.isnan(low) or np.isnan(high)):
         return "no estimate" if np.isnan(estimate) and not thin else ""
     if thin:
@@ -417,7 +418,7 @@ def winner(
     -----
     The naive interval ignores the selection, and is centred at the winning estimate. The others are drawn
     with the median-unbiased estimate, as in the table of a fit with that method. If arms are tied, the choice
-    between them was made by other means: only the projection is then valid and drawn.
+    between them was made in some other way; only the projection is then valid and drawn.
 
     Examples
     --------
@@ -486,7 +487,7 @@ def _winner_numbers(one: WinnerResults, alpha: float) -> pd.DataFrame:
 
 
 def _compared(one: WinnerResults) -> dict[str, Any]:
-    """The winning arm, and the one with which it is compared."""
+    """The winning arm, and the arm with which it is compared."""
     return {"winner": one.winner, "against": one.against}
 
 

@@ -190,7 +190,7 @@ def means(
     -----
     Each step is analysed separately, by ``ArmMeans(log, rounds=...).fit()``. Intervals are not simultaneous:
     of 20 steps, one is expected to miss its mean. If an arm has no rounds in a step, or too few for an
-    interval, none is shown. Rewards of a private trial are not covered by its guarantee.
+    interval, no interval is shown. Rewards of a private trial are not covered by its guarantee.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def _part(length: Any, share: float) -> Any:
 
 
 def _ends(table: pd.DataFrame, limits: Any) -> tuple[float, float]:
-    """Axis limits that show all means, and all intervals except those much longer than most."""
+    """Axis limits that show all means, and all intervals except those that are much longer than most."""
     width = (table["high"] - table["low"]).to_numpy(dtype=np.float64)
     usual = np.nanmedian(width) if np.isfinite(width).any() else 0.0
     near = np.isfinite(width) & (width <= 3.0 * usual)

@@ -107,7 +107,7 @@ def steps_of_sums(sums: Sums) -> Stretches:
 
 
 def _readable(dates: NDArray[Any], most: int) -> Stretches | None:
-    """Periods in the finest unit that gives few enough of them; None if the log fits in a few."""
+    """Periods in the finest unit that does not give too many; None if the log is too short for them."""
     for every in PERIODS:
         found = _of_dates(dates, every)
         span = (found.end[-1] - found.start[0]) / (found.end[0] - found.start[0])

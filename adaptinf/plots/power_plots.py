@@ -120,7 +120,7 @@ def power(
     over : {"rounds", "effect"}, optional
         The variable on the horizontal axis; by default rounds, unless there is only a single number of them.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Position of the curves' names: beside their ends, or in a legend.
+        Position of the names of curves: next to their ends, or in a legend.
 
     Returns
     -------

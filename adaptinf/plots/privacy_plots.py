@@ -133,7 +133,7 @@ def partition(
     Notes
     -----
     A bin with one remaining arm has that arm's colour and hatch; a bin with several is greyer the more of
-    them remain, and lists them if there is room. A bin that no one entered after it was created is drawn as
+    them remain, and lists them if space permits. A bin that no one entered after it was created is drawn as
     the bin from which it was split.
 
     Examples
@@ -322,9 +322,9 @@ def privacy(bounds: Any, ax: Axes | None = None, *, log_scale: bool = False, leg
 
     Notes
     -----
-    A dot is the lower bound: at its confidence level, the true epsilon lies there or to the right. A bar is
+    A dot is the lower bound: at its confidence level, the true epsilon is at least as large. A bar is
     the guarantee. A dot to the right of its bar refutes the guarantee, and is drawn as a square in another
-    colour. The line between them is the range that the audit leaves open.
+    colour. The line between the bound and the guarantee is the range that the audit does not exclude.
 
     Examples
     --------

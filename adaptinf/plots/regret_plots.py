@@ -124,7 +124,7 @@ def regret(
     unit : str, optional
         Unit of the reward.
     legend : {"beside", "above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
-        Position of the names: beside the ends of the lines, or in a legend.
+        Position of the names: next to the ends of the lines, or in a legend.
 
     Returns
     -------

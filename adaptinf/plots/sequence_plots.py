@@ -184,9 +184,9 @@ def confidence_sequence(
 
     Notes
     -----
-    Differences are drawn against 0, the control. If every value has been excluded, there is no interval; the
-    label states from which round on. On a log scale, the axis of a new figure begins where the first interval
-    becomes visible, unless `rounds` is given.
+    Differences are drawn against 0, the control. If every value has been excluded, there is no interval, and
+    the label states the round at which this occurred. On a log scale, the axis of a new figure begins where
+    the first interval becomes visible, unless `rounds` is given.
 
     Examples
     --------

@@ -151,8 +151,8 @@ def study(
         Column of the table: coverage, rejected, bias, rmse, sd, width, std_error_ratio or regret.
     panels, colour : {"design", "environment", "horizon", "analysis", "term"}, optional
         The factors that define panels, and colours with markers; by default designs and analyses, and for the
-        regret, which does not depend on the analysis, environments and designs. Anything else that differs is
-        part of the row labels.
+        regret, which does not depend on the analysis, environments and designs. Other properties that differ
+        are part of the row labels.
     where : mapping of str to value, optional
         Values that select rows of the table, such as ``{"term": "1 - 0"}``.
     alpha : float

@@ -35,9 +35,9 @@ COLUMN, PAGE = 3.4, 7.0
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5D3FD3", "#B2182B")
 """Six colours from Okabe and Ito, and two that differ from them for three kinds of colour vision."""
 GREY = "#6e6e6e"
-"""Colours for series without a colour of their own, and for reference values on a light background."""
+"""Colours for series without their own colour, and for reference values on a light background."""
 INK = -1
-"""The index for anything that is not a series; it is drawn in the colour of text."""
+"""The index for elements that are not series, which are drawn in the colour of text."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES: tuple[Any, ...] = (
     "-",
@@ -234,7 +234,7 @@ def prepared(ax: Axes | None, height: float = 2.2, grid: str = "y") -> Axes:
 
 
 def lined(ax: Axes, grid: str = "y") -> None:
-    """Draw a faint grid behind everything else."""
+    """Draw a faint grid behind all other elements."""
     ax.set_axisbelow(True)
     ax.grid(axis=grid, color=shade(ax, 0.1), linewidth=0.5)  # type: ignore[arg-type]
 
@@ -280,7 +280,7 @@ def outer(panels: Sequence[Axes]) -> None:
 
 
 def ink(ax: Axes) -> str:
-    """The colour of axis text, used for anything that is not a series."""
+    """The colour of axis text, used for all elements that are not series."""
     from matplotlib.colors import to_hex
 
     return to_hex(ax.xaxis.label.get_color())
@@ -517,7 +517,7 @@ def one_for_each(given: Any, count: int) -> FloatArray | None:
 def legend_of(
     ax: Axes, handles: Sequence[Any], where: Any, *, grow: bool = False, lift: bool = False
 ) -> None:
-    """Draw the legend above the axes, and above any name there, in as many columns as fit."""
+    """Draw the legend above the axes, and above any names there, in as many columns as fit."""
     if where == "none" or not handles:
         return
     size = small(ax)

@@ -103,7 +103,7 @@ class Counter:
 
     Notes
     -----
-    A node of the binary tree covers a dyadic interval of items and receives its own noise when its last item
+    A node of the binary tree covers a dyadic interval of items and receives separate noise when its last item
     arrives. An item lies in at most L = floor(log2(horizon)) + 1 nodes: Laplace noise has L times the scale
     that a single sum would need, and normal noise the smallest valid scale for an L2 sensitivity that is
     sqrt(L) times as large. The hybrid mechanism spends half of epsilon on sums at powers of two and half on a
@@ -277,7 +277,7 @@ class Counter:
         Returns
         -------
         ndarray of float, of the shape of `p`
-            They are computed by inverting the exact distribution, not from a normal approximation.
+            The quantiles are computed by inverting the exact distribution, not from a normal approximation.
         """
         p = probabilities("Counter.noise_quantile", p)
         _, node_terms, _ = self._law(count)
@@ -390,7 +390,7 @@ class Counter:
         return self._shown(self._latest)
 
     def _next_noise(self) -> _Totals:
-        """Noise in the sum at the current count, called once for each count with a release."""
+        """Noise in the sum at the current count; called once for each count with a release."""
         noise, self._trunk = next_total(
             self.mechanism, self._levels, self.count, self._trunk, self._nodes, self._draw
         )

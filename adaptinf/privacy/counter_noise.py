@@ -228,7 +228,7 @@ def laplace_norm_bound(
 
     Notes
     -----
-    It is the smallest of up to three bounds, where Z is a coordinate and p the probability.
+    The result is the smallest of up to three bounds, where Z is a coordinate and p the probability.
 
     Union bound: sqrt(d) times the two-sided quantile of Z at p / d.
 

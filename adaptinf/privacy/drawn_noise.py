@@ -1,4 +1,4 @@
-"""Noise as drawn by a mechanism, and the exact distributions with which it is compared.
+"""Noise drawn by a mechanism, and the exact distributions with which it is compared.
 
 All distributions here are distributions of integers. A draw represents an interval of its distribution
 function, from P(K < k) to P(K <= k), which contains a hypothetical uniform number; these numbers are
@@ -159,7 +159,7 @@ def multiple_probability(draws: Draws, step: int) -> FloatArray:
 
 
 def _normalisers(scales: FloatArray) -> FloatArray:
-    """Sum of exp(-k^2 / (2 scale^2)) over all integers k, by its own series or by Poisson's."""
+    """Sum of exp(-k^2 / (2 scale^2)) over all integers k, directly or by Poisson summation."""
     terms = np.arange(1.0, 8.0)[:, None]
     own = 1.0 + 2.0 * np.exp(-0.5 * (terms / np.minimum(scales, 1.0)) ** 2).sum(axis=0)
     wide = np.maximum(scales, 1.0)
@@ -168,7 +168,7 @@ def _normalisers(scales: FloatArray) -> FloatArray:
 
 
 FALSE_ALARM = 1e-6
-"""Probability of any finding, over all tests of a call together, if there is nothing to find."""
+"""Probability of any finding, over all tests of a call together, if the noise is correct."""
 ODDS = np.log([2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1e3, 1e4, 1e5, 1e6, 1e7])
 """Factors by which an event may be more likely than it should be, in logs."""
 
@@ -181,7 +181,7 @@ class Look(NamedTuple):
     words: Callable[[int], str]
 
     def finding(self, limit: float) -> str:
-        """The most significant finding in words, and how many more there are; empty if there is none."""
+        """The most significant finding in words, and the number of others; empty if there are none."""
         number = int((self.log_bounds < limit).sum())
         if not number:
             return ""

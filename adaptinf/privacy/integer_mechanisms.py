@@ -182,7 +182,7 @@ class TruncatedLaplace(Mechanism):
     sensitivity : int
         Largest change of the whole parts of the centres between neighbours, in L1.
     lowest : int
-        Public lower bound on every centre; the higher it is, the less the truncation costs.
+        Public lower bound on every centre; the higher the bound, the lower the cost of truncation.
     calibration : {"corrected", "published"}
         ``"corrected"`` uses the smallest scale whose guarantee is epsilon. ``"published"`` uses the scale 2
         sensitivity / epsilon of Li, Shi and Simchi-Levi; the guarantee states the resulting epsilon.

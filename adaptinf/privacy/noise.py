@@ -44,7 +44,7 @@ class Recorder(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Noise of named nodes, as far as it is known, along with the coins of a run.
+    """Noise of named nodes, as far as it is known, and the coins of a run.
 
     Shapes: values, scales (room,), names (room, 2), asked (1,), the number of requests.
     """
@@ -65,7 +65,7 @@ class Told(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """A constant value for all coins; a choice that requests noise gets a value that is never released."""
+    """A constant value for all coins; if a choice requests noise, it gets a value that is not released."""
 
     coin: float
 
@@ -82,7 +82,7 @@ def laplace(source: Any, scale: float) -> float:
 
 
 def named_laplace(source: Any, scale: float, stream: int, place: int) -> float:
-    """One Laplace draw from a source, for the node at a position in a stream: it is requested once."""
+    """One Laplace draw from a source, for the node at a position in a stream; requested only once."""
     if isinstance(source, Nodes):
         return float(_node_laplace(source, scale, stream, place))
     return laplace(source, scale)
@@ -141,7 +141,7 @@ def _recorder_gaussian(source: Any, scale: Any) -> Any:
 
 
 def _nodes_gaussian(source: Any, scale: Any) -> Any:
-    """No node is normal: a kernel that requests one gets a value that is never released."""
+    """No node is normal: a kernel that requests normal noise receives a value that is never released."""
     return math.nan
 
 

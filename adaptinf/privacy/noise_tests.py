@@ -76,7 +76,7 @@ def scale_bounds(reached: FloatArray, beyond: FloatArray) -> tuple[float, float]
 
 
 def _log_gamma_tail(n: int, total: float, upper: bool) -> float:
-    """Log probability that a gamma variable of shape n lies beyond; Chernoff's bound in the far tail."""
+    """Log probability that a gamma variable of shape n exceeds a value; Chernoff's bound in the far tail."""
     exact = float((special.gammaincc if upper else special.gammainc)(n, total))
     if exact > _TINY:
         return math.log(exact)
@@ -160,7 +160,7 @@ def _before(what: str, step: int) -> str:
 
 
 def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws and sizes against earlier ones, settled values, coins, and the outcomes that they conceal."""
+    """Draws and their sizes against earlier draws, fixed values, coins, and the outcomes that they mask."""
     entries = {"the draws": found.middle, "the sizes of the draws": found.size}
     if pairs:
         bounds = [_bound(one[p.later] * one[p.earlier], PAIR_RATE) for one in entries.values() for p in pairs]
@@ -206,7 +206,7 @@ def _coins(entries: dict[str, FloatArray], coins: FloatArray, before: int) -> Lo
 
 
 def _facts(entries: dict[str, FloatArray], facts: FloatArray, names: Sequence[str]) -> Look:
-    """Values determined before: they need not be centred, unlike the draws."""
+    """Values determined before the draws, which, unlike the draws, need not be centred."""
     columns = [(what, one, place) for what, one in entries.items() for place in range(facts.shape[1])]
     bounds = []
     for _, one, place in columns:
@@ -228,7 +228,7 @@ _SIGNS = {1: "", -1: " with the other sign"}
 
 
 def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws against all earlier ones, against those of their run and of the run before, and against one."""
+    """Draws against all earlier ones, against those of their run and of the previous run, and against one."""
     scopes = {
         "": (_all_earlier, 0),
         " in its run": (_all_earlier, 1),
@@ -383,7 +383,7 @@ def _near_chances(found: Intervals, steps: FloatArray) -> FloatArray:
 
 
 def _remainder_bound(draws: Draws, step: int) -> float:
-    """Log of a bound on the probability that remainders are this unequal; half of it is for remainder 0."""
+    """Log of a bound on the probability of remainders this unequal; half of it is for remainder 0."""
     chances = multiple_probability(draws, step)
     remainders, counts = np.unique(draws.units % step, return_counts=True)
     at_zero = np.array([float(counts[remainders == 0].sum())])

@@ -364,7 +364,8 @@ class Gaussian(Mechanism):
         Largest change of the released array between neighbours, in L2.
     calibration : {"analytic", "classical"}
         ``"analytic"`` uses the smallest valid scale for every epsilon. ``"classical"`` uses sensitivity
-        sqrt(2 log(1.25 / delta)) / epsilon, which is proved only for epsilon below 1 and noisier there.
+        sqrt(2 log(1.25 / delta)) / epsilon, which is proved only for epsilon below 1, and adds more noise
+        there.
 
     Raises
     ------

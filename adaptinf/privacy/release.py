@@ -188,7 +188,7 @@ def _gaussian(library: Any, scale: float) -> Any:
 
 
 class _Samplers(threading.local):
-    """Samplers by scale, separate for each thread: they have no state, and are slow to create."""
+    """Samplers by scale, separate for each thread; they are stateless, and slow to create."""
 
     def __init__(self) -> None:
         self.laplace, self.gaussian = (lru_cache(maxsize=_KEPT)(make) for make in (_laplace, _gaussian))

@@ -1,4 +1,4 @@
-"""The sparse vector technique: many threshold questions, where only the first yes has a cost."""
+"""The sparse vector technique: many threshold questions, of which only the first "yes" has a cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _NARROW = 1.0 / 16.0
-"""Width, in noise scales, below which a piece needs few nodes; there are as many pieces as statistics."""
+"""Width, in noise scales, below which a piece needs few nodes; there is one piece per statistic."""
 
 
 @compiled
@@ -46,7 +46,7 @@ class SparseVector(Mechanism):
     Parameters
     ----------
     epsilon : float
-        Privacy parameter for all answers together, however many there are.
+        Privacy parameter for all answers together, regardless of their number.
     sensitivity : float
         Largest change of each statistic between neighbours.
     threshold_share : float
@@ -216,8 +216,8 @@ class SparseVector(Mechanism):
 
         Notes
         -----
-        They are computed by Gauss-Legendre quadrature over the noise of the threshold between the kinks of
-        the integrand, and accurate to about 1e-13. The time grows with n^2.
+        The probabilities are computed by Gauss-Legendre quadrature over the noise of the threshold between
+        the kinks of the integrand, and accurate to about 1e-13. The time grows with n^2.
 
         Examples
         --------
@@ -273,8 +273,8 @@ class SparseVector(Mechanism):
 class Questions:
     """One run of a sparse vector: it answers until the first yes, and then stops.
 
-    Created by `SparseVector.start`. A question that is not answered, because of an error or an interrupt,
-    does not count.
+    Created by `SparseVector.start`. A question that is not answered, because of an error or an interrupt, is
+    not counted.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ top_bit: Callable[[Any], int] = _intrinsic(_top_bit)
 
 
 COUNTERS = ("binary", "hybrid")
-"""Names of the counters that release at every count; kernels identify them by position."""
+"""Names of the counters with a release at every count; kernels identify them by position."""
 
 CONTINUAL_SUMS = (*COUNTERS, "logarithmic")
 """Names of all counters; the logarithmic one releases at powers of two only."""

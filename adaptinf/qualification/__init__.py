@@ -1,4 +1,4 @@
-"""The qualification of an installation: what is installed, and tests on this machine with known answers."""
+"""The qualification of an installation: its contents, and tests with known answers on this machine."""
 
 from adaptinf.qualification.qualified import Qualification, qualify
 

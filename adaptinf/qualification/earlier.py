@@ -25,7 +25,7 @@ def digest_of(record: Mapping[str, Any]) -> str:
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """An earlier report, if nobody has changed it."""
+    """An earlier report, if it has not been changed."""
     with told(path, "read"):
         text = path.read_bytes()
     try:

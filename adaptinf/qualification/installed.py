@@ -34,7 +34,7 @@ class Package:
     missing : list of str
         Files that the record names and the disk lacks.
     recorded : bool
-        Whether there is a record of what was installed.
+        Whether there is a record of the installed files.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A live trial on this machine: killed, opened again and verified; and how its file reaches the disk."""
+"""A live trial on this machine, which is killed, reopened and verified; and the storage of its file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _killed() -> str:
 
 
 def _again(trial: Trial, number: int) -> tuple[int, str]:
-    """The answer to a request that is sent again."""
+    """The answer to a repeated request."""
     made = trial.assign(f"participant {number}", key=f"assign {number}")
     return made.id, str(made.arm)
 
@@ -111,7 +111,7 @@ def _pragma(driver: Any, name: str) -> Any:
 
 
 def disk_facts() -> Iterator[tuple[str, str]]:
-    """The database library, and how long the disk takes for a write."""
+    """The database library, and the time that the disk takes for a write."""
     yield "SQLite", sqlite3.sqlite_version
     with tempfile.NamedTemporaryFile() as file:
         times = []

@@ -1,4 +1,4 @@
-"""Requirements of a package on this machine, as its metadata state them."""
+"""Requirements of a package on this machine, as stated in its metadata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OWN = "adaptinf"
 
 
 def required(distribution: metadata.Distribution, extras: tuple[str, ...]) -> Iterator[Requirement]:
-    """Requirements on this machine, with those of some extras; the extra "" has those without any."""
+    """Requirements on this machine, including those of extras; the extra "" stands for no extra."""
     for text in distribution.requires or ():
         one = Requirement(text)
         if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras):

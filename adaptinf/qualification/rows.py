@@ -1,4 +1,4 @@
-"""Rows of a qualification: what was expected, what was obtained, and whether they agree."""
+"""Rows of a qualification: the expected and the obtained value, and whether they agree."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Known:
     tolerance: float = 1e-8
 
     def row(self) -> Row:
-        """Run the test; whatever it raises is a failure, unless an extra is missing."""
+        """Run the test; any exception is a failure, unless an extra is missing."""
         expected = _written(self.expected)
         try:
             found = self.answer()

@@ -67,7 +67,8 @@ def arms_summed(sums: Sums) -> pd.DataFrame:
 def arm_rows(log: AdaptiveLog | Sums, *, means: bool = True) -> tuple[list[str], list[list[str]]]:
     """Headers and rows of the table of arms, as texts.
 
-    `means` is False next to estimates, where sample means would be second numbers for the same question.
+    `means` is False if the table is next to estimates, because sample means would then be a second answer to
+    the same question.
     """
     frame = arms_summed(log) if isinstance(log, Sums) else arms_seen(log)
     if not means:
@@ -85,7 +86,7 @@ def _cell(value: Any) -> str:
 
 
 def design_told(log: AdaptiveLog | Sums) -> str:
-    """Name and parameters of the design, and anything that is not known about it."""
+    """Name and parameters of the design, and what is not known about it."""
     record = log.design
     if record is None:
         return claims.UNNAMED_DESIGN()

@@ -1,4 +1,4 @@
-"""The data behind a report: their name, and a digest by which their owners can recognise them."""
+"""The data behind a report: their name, and a digest by which they can be recognised."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Digest:
 
 
 def frame_digest(frame: pd.DataFrame) -> str:
-    r"""SHA-256 of what ``frame.to_csv(index=False, lineterminator="\n")`` returns, in UTF-8.
+    r"""SHA-256 of the output of ``frame.to_csv(index=False, lineterminator="\n")``, in UTF-8.
 
     Examples
     --------

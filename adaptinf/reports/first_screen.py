@@ -21,7 +21,7 @@ _LONG = 140
 
 
 def lead(sentence: str, cautions: Sequence[str]) -> str:
-    """The sentence, and whether it is followed by more."""
+    """The sentence, and whether further text follows."""
     kind = "lead long" if len(sentence) > _LONG else "lead"
     told = f'<p class="{kind}">{escaped(sentence)}</p>'
     if not cautions:

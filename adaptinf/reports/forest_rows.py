@@ -18,7 +18,7 @@ from adaptinf.reports.shown_numbers import Shown
 from adaptinf.texts import arm_label
 
 _LONG, _WIDEST = 9, 36
-"""Label lengths, in characters, above which names go above their rows on a phone, or wrap everywhere."""
+"""Label lengths, in characters, above which names are placed above rows on a phone, or wrapped everywhere."""
 _TICKS = 2.5
 _FAR = 8.0
 """Largest number of median interval lengths shown by the axis on either side of the estimates."""

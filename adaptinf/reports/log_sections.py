@@ -45,7 +45,7 @@ _CHECKED = {
 
 
 def diagnosis_of(log: AdaptiveLog | Sums | None, alpha: float) -> tuple[Diagnosis | None, str]:
-    """The checks of a log, or why there are none."""
+    """The checks of a log, or the reason why there are none."""
     if log is None:
         return None, claims.NEEDS_LOG()
     try:
@@ -75,7 +75,7 @@ def diagnosed(found: Diagnosis | None, why: str) -> str:
 
 
 def assumptions(shown: Shown) -> str:
-    """The assumptions, whether they were checked on the log, and the averages that are estimated."""
+    """The assumptions, whether they were checked on the log, and the estimated averages."""
     rows = [[one.text, _CHECKED[one.check]()] for one in shown.reasons.of("assumes")]
     told = [paragraph(f"{one.text[:1].upper()}{one.text[1:]}.") for one in shown.reasons.of("target")]
     if not rows:
@@ -118,7 +118,7 @@ _MOST = 8
 
 
 def allocation_pictures(log: AdaptiveLog | Sums | None) -> str:
-    """Shares and propensities over the rounds, or why there are none."""
+    """Shares and propensities over the rounds, or the reason why there are none."""
     if log is None:
         return paragraph(claims.NEEDS_LOG())
     try:

@@ -21,7 +21,7 @@ _SHOWN = 100
 
 
 def answer_of(public: PublicLog) -> tuple[Results | None, str]:
-    """The table that the releases determine without further choices; or None, with the reason."""
+    """The table that follows from the releases without further choices; or None, with the reason."""
     ways = answered_by(public)
     if not ways:
         return None, claims.UNREAD()

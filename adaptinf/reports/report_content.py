@@ -110,12 +110,12 @@ class Content:
 
     @property
     def owner_only(self) -> bool:
-        """Whether files about it are for their owner alone."""
+        """Whether files about the log are readable only by their owner."""
         return self.facts.owner_only or (self.log is not None and self.log.owner_only)
 
     @property
     def released(self) -> bool:
-        """Whether the numbers come from releases alone, so that the guarantee covers them."""
+        """Whether the numbers come only from releases, so that the guarantee covers them."""
         return self.results is not None and self.results.private
 
     @property
@@ -131,7 +131,7 @@ class Content:
 
     @cached_property
     def checks(self) -> tuple[Diagnosis | None, str]:
-        """The checks of the log, or why there are none."""
+        """The checks of the log, or the reason why there are none."""
         return diagnosis_of(self.log, self.alpha)
 
     @cached_property
@@ -208,7 +208,7 @@ class Content:
         return sections
 
     def _of_log(self) -> list[Section]:
-        """Sections on the log behind it."""
+        """Sections on the log behind the results."""
         return [
             ("allocation", "Allocation over time", allocation_pictures(self.log)),
             ("sound", "Is the log sound?", diagnosed(*self.checks)),
@@ -262,7 +262,7 @@ class Content:
 class Several:
     """A report on several results: a sentence, a picture and a table for each, and one part on the log.
 
-    `names` are those of the results, empty if they have none.
+    `names` contains the names of the results, empty if they have none.
     """
 
     names: tuple[str, ...]
@@ -300,7 +300,7 @@ class Several:
         )
 
     def _of_numbers(self) -> list[Section]:
-        """Sections on the results, each about all of them."""
+        """Sections on the results, each of which covers all results."""
         every = [one._of_numbers() for one in self.contents]
         return [
             (anchor, heading, "\n".join(self._headed(place, every)))

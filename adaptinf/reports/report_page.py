@@ -93,7 +93,7 @@ def divided(sections: Sequence[Section]) -> str:
 
 
 def boxed(warning: str, content: str) -> str:
-    """Content that must not be passed on, in a frame that says so."""
+    """Content that must not be passed on, in a frame that states this."""
     return f'<div class="box">\n<p role="note" class="warning">{escaped(warning)}</p>\n{content}\n</div>'
 
 

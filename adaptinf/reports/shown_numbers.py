@@ -33,7 +33,7 @@ _MOST = 10
 
 @dataclass(frozen=True)
 class Shown:
-    """The part of a result that is shown; its adjustment is that of its table."""
+    """The part of a result that is shown, with the same adjustment as in its table."""
 
     results: Results
     alpha: float
@@ -46,7 +46,7 @@ class Shown:
 
     @cached_property
     def corrected(self) -> bool:
-        """Whether the numbers are those corrected for adaptive assignment, if these are informative."""
+        """Whether numbers corrected for adaptive assignment are shown, if these are informative."""
         return self.results._is_corrected(self.alpha)
 
     @property

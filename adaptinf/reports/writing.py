@@ -97,7 +97,7 @@ def report(
         For several terms: how the numbers in the table, the plot and the paragraph are adjusted; by default
         as in the printed result.
     brief : bool
-        Whether to write only what fits on one printed A4 page: the sentence, the plot, cautions and methods.
+        Whether to restrict the report to one printed A4 page: the sentence, the plot, cautions and methods.
     docx : path, optional
         For a result or a log: also write its sentence, cautions, table, assumptions and methods as a Word
         document with this name, which must end in ``.docx``. Requires python-docx, the extra ``word``.
@@ -332,7 +332,7 @@ def _data_problems(data: Any, log: Any, methods: Any, plan: Any) -> list[str]:
 
 
 def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Recommendation | None, str]:
-    """Valid estimators for a result's target; for arm means if there are none."""
+    """Valid estimators for a result's target, or for arm means if there are none."""
     first = None if results is None else results.estimands[0]
     if first is None:
         return recommend(log), ""

@@ -111,7 +111,7 @@ class Delivery(_Body):
 
 
 class Loss(_Body):
-    """A kit that nobody will receive, because it was lost or damaged or has expired."""
+    """A kit that no one will receive, because it was lost or damaged or has expired."""
 
     kit: _Name
     reason: _Reason
@@ -220,7 +220,7 @@ class Turned(BaseModel):
 
 
 class Told(BaseModel):
-    """A problem, as RFC 9457 describes it; `code` is one of a fixed list."""
+    """A problem as described by RFC 9457; `code` is from a fixed list."""
 
     type: str
     title: str

@@ -64,7 +64,7 @@ class Figures:
 
 
 class _Counts(Collector):
-    """Counts and alarms of a trial, which are the same in every worker, and are kept by none."""
+    """Counts and alarms of a trial, which are the same in every worker and are not stored by any of them."""
 
     def __init__(self, status: Mapping[str, int | str], alarms: Mapping[str, bool]) -> None:
         self._status, self._alarms = status, alarms

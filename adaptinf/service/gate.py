@@ -25,7 +25,7 @@ except ImportError as error:
     raise MissingDependencyError("a trial over HTTP", "FastAPI", "serve") from error
 
 BODY, SECONDS = 2**20, 10.0
-"""Largest body in bytes, and the time in which it must arrive."""
+"""Largest body in bytes, and the time within which it must arrive."""
 _ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _METRICS = "/metrics"
 
@@ -104,7 +104,7 @@ class Gate:
         return Problem("forbidden")
 
     def _line(self, scope: Scope, status: int, seconds: float) -> str:
-        """A line of the access log; it contains nothing that a client wrote, such as an unknown address."""
+        """A line of the access log, without any text written by a client, such as an unknown address."""
         holder: Any = scope.get("holder")
         path = scope["path"] if scope["path"] in self._paths else None
         line = {"time": now(), "method": scope["method"] if path else None, "path": path, "status": status}
@@ -130,7 +130,7 @@ class _Answered:
 
 
 async def _whole(scope: Scope, receive: Receive) -> Problem | Receive:
-    """A function that returns the body, which has arrived; a problem if it is too large."""
+    """A function that returns the complete body; a problem if the body is too large."""
     length = _header(scope, b"content-length")
     if length.isdigit() and int(length) > BODY:
         return Problem("body-too-large")
@@ -152,7 +152,7 @@ async def _whole(scope: Scope, receive: Receive) -> Problem | Receive:
 
 
 def _as_json(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """The headers of a request, whose body is read as JSON whatever type it states."""
+    """The headers of a request, whose body is read as JSON regardless of the stated type."""
     kept = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return [*kept, (b"content-type", b"application/json")]
 
@@ -162,7 +162,7 @@ def _header(scope: Scope, name: bytes) -> str:
 
 
 def _token(scope: Scope, basic: bool) -> str:
-    """The token of a request; empty if there is none in the form of the call."""
+    """The token of a request; empty if there is none in the required form."""
     scheme, _, text = _header(scope, b"authorization").partition(" ")
     if scheme.lower() != ("basic" if basic else "bearer"):
         return ""

@@ -2,7 +2,7 @@
 
 It requests address, name and password from a registrar (`RandomizationRegistrar`), then asks whether a
 participant has a code, and otherwise requests one: it sends forms with HTTP Basic, and the answers are JSON.
-It sends no key, so the participant's identifier serves as one.
+It sends no key, so the participant's identifier serves as the key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Problems that the service reports: codes with fixed texts, because the library's own may quote data."""
+"""Problems that the service reports: codes with fixed texts, because the library's texts may quote data."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def refused(code: str) -> ParameterError:
 
 
 def closed_code(acts: Acts) -> str:
-    """Why the trial accepts no requests, as a code; empty if it does."""
+    """The reason why the trial accepts no requests, as a code; empty if it accepts them."""
     return "copy" if acts.copied else "other-version" if acts.foreign else ""
 
 

@@ -8,7 +8,7 @@ from adaptinf.trial.served_rows import ROLES, Token
 
 
 class Call(NamedTuple):
-    """A call of the service: what it does, where it is, and the roles that may use it."""
+    """A call of the service: its purpose, its address, and the roles that may use it."""
 
     name: str
     method: str

@@ -38,7 +38,7 @@ _FULL = 2
 
 
 class Place(NamedTuple):
-    """Where a service listens: its address, and the files that TLS needs."""
+    """The address at which a service listens, and the files that TLS requires."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ class Place(NamedTuple):
     private_key: Path | None = None
 
     def check(self, more: Sequence[str] = ()) -> None:
-        """Raise ParameterError or FileError if nothing can be served there; `more` are further problems."""
+        """Raise ParameterError or FileError if the service cannot start; `more` contains further problems."""
         refuse("serve", [*self._problems(), *more])
         for path in (self.certificate, self.private_key):
             if path is not None and not path.is_file():
@@ -65,7 +65,7 @@ class Place(NamedTuple):
         return problems
 
     def said(self, port: int) -> str:
-        """The address for people, with the port that the system chose if none was given."""
+        """The address for users, with the port that the system chose if none was given."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'http' if self.certificate is None else 'https'}://{host}:{port}"
 
@@ -129,8 +129,8 @@ def loopback(host: str) -> bool:
 class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
     """A connection, which is closed if the headers of its request do not arrive in time.
 
-    uvicorn itself limits only the time between requests, so connections that send nothing, or a byte now and
-    then, could use up all that are accepted.
+    uvicorn itself limits only the time between requests, so connections that send nothing, or only an
+    occasional byte, could use up all accepted connections.
     """
 
     _due: asyncio.TimerHandle | None = None
@@ -192,7 +192,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at a signal; unlike uvicorn's own, it is not raised again at the end."""
+        """Stop at a signal which, unlike in uvicorn, is not raised again at the end."""
         with ended_by_signals(self._stop), survivors_set_aside():
             yield
 
@@ -240,7 +240,7 @@ class Log:
         self._thread.start()
 
     def line(self, text: str) -> bool:
-        """Write a line; returns whether there was room for it."""
+        """Write a line; returns False if there was no room for it."""
         try:
             self._lines.put_nowait(text)
         except Full:

@@ -37,7 +37,7 @@ class LibreClinica:
     token: str
     """A token with the role assigner, which is the password."""
     secret_path: str = ""
-    """First part of the address at which LibreClinica requests the password; empty if it must not."""
+    """First part of the address at which LibreClinica requests the password; empty if this is not allowed."""
     context: str = ""
     """The question whose answer is the context; if empty, participants have no context."""
 
@@ -49,7 +49,7 @@ class Alarms:
     every_seconds: float = 60.0
     """Time between checks."""
     overdue_days: float | None = None
-    """Age from which a pending outcome is overdue; if None, outcomes may take any time."""
+    """Age at which a pending outcome becomes overdue; None for no limit."""
     free_gigabytes: float = 1.0
     """Smallest free space on the disk that contains the trial's file."""
 
@@ -64,12 +64,12 @@ class Webhook:
     ca: str = ""
     """File with trusted certificates; if empty, those of the system are used."""
     arms: bool = False
-    """Whether it is notified of alarms that concern arms."""
+    """Whether the receiver is notified of alarms that concern arms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The features that a configuration file turns on; by default none."""
+    """The features that a configuration file enables; by default, none."""
 
     libreclinica: LibreClinica | None = None
     alarms: Alarms | None = None

@@ -71,7 +71,7 @@ def _act(
 
 
 def _unchanged(replay: Replay, key: Any) -> str:
-    """The reason why the state or the key permits no change; empty if they permit it."""
+    """The reason why the state or the key does not permit the change; empty if both permit it."""
     if has_key(replay.session, key):
         return "key-reused"
     if replay.closed:
@@ -80,7 +80,7 @@ def _unchanged(replay: Replay, key: Any) -> str:
 
 
 def stock_for(token: Token) -> Act:
-    """Kits by site, of which a token of one site sees its own."""
+    """Kits by site; a token of one site sees only its own."""
 
     def act(replay: Replay) -> tuple[Any, Entry | None]:
         return [row for row in stock_seen(replay, token.role) if token.site in (None, row["site"])], None
@@ -89,7 +89,7 @@ def stock_for(token: Token) -> Act:
 
 
 def stock_seen(replay: Replay, role: str) -> list[dict[str, Any]]:
-    """Kits by site: by arm for those who see arms; operators learn in addition whether some arm runs low."""
+    """Kits by site: by arm for those who may see arms; operators also see whether some arm is running low."""
     hidden = () if role == "operator" else ("low",)
     rows = stock_of(replay, role in BY_ARM)
     return [{name: value for name, value in row.items() if name not in hidden} for row in rows]

@@ -29,9 +29,9 @@ MOST = 32
 _BACKLOG, _POLL, _PAUSE = 2_048, 0.2, 1.0
 """Connections that may wait; seconds between looks for signals, and between two starts of a worker."""
 _START, _MORE = 120.0, 5.0
-"""Seconds in which a worker must start, and which it has to end after its last request."""
+"""Seconds within which a worker must start, and within which it must end after its last request."""
 _VISITS, _WATCHES = "visits", 0
-"""The file of those who signed in, which must not be named like those of figures; the worker that watches."""
+"""The file of visits, which must not be named like the files of figures; and the worker that watches."""
 
 
 def worker_problems(trial: Trial, workers: int) -> list[str]:
@@ -67,7 +67,7 @@ def serve_by_workers(
 
 @contextmanager
 def _shared_folder() -> Iterator[Path]:
-    """A folder for what the workers share, where they also add up their figures."""
+    """A folder for the workers' shared data, in which they also add up their figures."""
     with tempfile.TemporaryDirectory(prefix="adaptinf-") as name:
         os.environ[SHARED] = name
         try:
@@ -86,7 +86,7 @@ def _bound(place: Place) -> socket.socket:
 
 
 def _loaded() -> Any:
-    """Starts processes from one that has loaded what they need and nothing else, where the system can."""
+    """Starts processes from one that has loaded only what they need, if the system supports this."""
     if "forkserver" not in mp.get_all_start_methods():
         return mp.get_context("spawn")
     context = mp.get_context("forkserver")
@@ -103,7 +103,7 @@ class _Crew:
         self._started: dict[int, float] = {}
 
     def _begin(self, number: int) -> Any:
-        """Start a worker; returns what is set when it accepts requests."""
+        """Start a worker; returns an event that is set when the worker accepts requests."""
         ready = self._context.Event()
         process = self._context.Process(
             target=_work, args=self._given(number, ready), name=f"worker {number}"
@@ -127,7 +127,7 @@ class _Crew:
                     )
 
     def look_after(self) -> None:
-        """Wait a little, and start those again that have ended."""
+        """Wait briefly, and restart the workers that have ended."""
         wait([process.sentinel for process in self._processes.values()], _POLL)
         for number, process in list(self._processes.items()):
             if not process.is_alive():
@@ -135,7 +135,7 @@ class _Crew:
                 self._begin(number)
 
     def stop(self) -> None:
-        """Let all answer what they have accepted, and end."""
+        """Let all workers answer the requests that they have accepted, and end."""
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():
@@ -168,7 +168,7 @@ def _work(
 
 
 def _end_with_parent() -> None:
-    """End as at a signal when the process that started this one is gone."""
+    """End, as at a signal, when the process that started this one has ended."""
     parent = mp.parent_process()
     if parent is not None:
         wait([parent.sentinel])

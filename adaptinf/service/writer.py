@@ -34,12 +34,12 @@ class _Asked:
 
 
 class Writer:
-    """A thread that alone uses the trial, between `start` and `stop`.
+    """The only thread that uses the trial, between `start` and `stop`.
 
     A group consists of the requests that arrived while the previous group was written, so no request waits
     for others to arrive. Each request is checked against the tokens in the file within its transaction: after
     a revocation is on disk, nothing is stored with that token. If a group cannot be written, none of its
-    requests is answered.
+    requests receive an answer.
     """
 
     def __init__(self, trial: Trial, figures: Figures) -> None:
@@ -119,7 +119,7 @@ class Writer:
         return [[_as_problem(next(told)) for _ in one.acts] for one in group]
 
     def _permitted(self, asked: _Asked, act: Act) -> Act:
-        """The action, if the token still permits it when its turn has come."""
+        """The action, if the token still permits it when it is processed."""
 
         def done(replay: Replay) -> Any:
             self._noted(replay)

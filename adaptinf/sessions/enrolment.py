@@ -1,7 +1,7 @@
-"""Simulated participants of a session: they arrive at given times, and so do their outcomes.
+"""Simulated participants of a session, who arrive at given times, as do their outcomes.
 
 A session makes the same decisions, and has the same log, as if every participant had been assigned and every
-outcome recorded by a call of its own. Designs with compiled steps take all of them in one compiled loop.
+outcome recorded by a separate call. Designs with compiled steps take all of them in one compiled loop.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class _Books(NamedTuple):
 
 
 def enrol(session: Session, arrivals: Arrivals, until: int, time: float = -np.inf, fast: bool = True) -> None:
-    """Assign participants up to a number; outcomes come before the later arrivals, and then up to a time.
+    """Assign participants up to a number; outcomes enter before later arrivals, and finally up to a time.
 
-    An outcome that is known at the moment of an arrival comes after it.
+    An outcome that becomes known at the time of an arrival enters after it.
     """
     stepper = session._stepper
     if fast and type(stepper) is KernelStepper and not session.blind:
@@ -81,13 +81,13 @@ def enrol(session: Session, arrivals: Arrivals, until: int, time: float = -np.in
 
 
 def first_rounds(session: Session, kept: BoolArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Actions (n,), rewards (n,) and propensities (n, K) of those of the first rounds that are kept."""
+    """Actions (n,), rewards (n,) and propensities (n, K) of those of the first rounds that are retained."""
     record, count = session._rounds.record, len(kept)
     return record.action[:count][kept], record.reward[:count][kept], record.propensities[:count][kept]
 
 
 def _limit(arrivals: Arrivals, step: int, until: int, time: float) -> float:
-    """Outcomes known before this time come before the next participant, or at the end."""
+    """Outcomes known before this time enter before the next participant, or at the end."""
     return float(arrivals.arrival[step]) if step < until else float(np.nextafter(time, np.inf))
 
 
@@ -172,7 +172,7 @@ def _tell(
 
 @_in_memory
 def _remove(books: _Books, step: int, rng: np.random.Generator) -> int:
-    """Share the probabilities of removed arms among the others, and draw again."""
+    """Divide the probabilities of removed arms among the others, and draw again."""
     chances = books.record.propensities[step]
     total, left = 0.0, 0
     for arm in range(chances.shape[0]):

@@ -1,6 +1,6 @@
-"""An arm that joins a session: its rounds are passed on to a session that is opened with one more arm.
+"""Adding an arm to a session: its rounds are passed to a new session that is opened with one more arm.
 
-The new session repeats every choice and every outcome in the order in which they came, so it is in the state
+The new session repeats every choice and every outcome in their original order, so it is in the state
 of a design that has had the arm from the beginning and has never assigned it.
 """
 

@@ -75,14 +75,14 @@ class Telling:
         return int(decision_id) - 1, None if reward is None else float(reward), key
 
     def _has(self, step: int, value: float | None) -> bool:
-        """Whether a round's recorded outcome equals this one."""
+        """Whether the recorded outcome of a round equals the given one."""
         return same_reward(float(self._rounds.record.reward[step]), value)
 
     def amend(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
         """Correct an outcome that was recorded incorrectly.
 
-        The log contains the new value. The design keeps what it has learned: past choices stand, and future
-        ones are made as if nothing had been corrected.
+        The log contains the new value. The design keeps what it has learned: past choices are unchanged, and
+        future choices are made as if nothing had been corrected.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Telling:
         return Outcome(step + 1, value, False)
 
     def _refuse_amendment(self, step: int, value: float | None) -> None:
-        """Explain why there is nothing to correct."""
+        """Explain why there is no outcome to correct."""
         rounds = self._rounds
         if not rounds.known[step]:
             raise ParameterError("amend", [f"decision {step + 1} has no outcome yet: record it"])

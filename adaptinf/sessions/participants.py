@@ -1,4 +1,4 @@
-"""External participants: what is declared about them in advance, and the data of each."""
+"""External participants: the declarations made in advance, and the data of each participant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plain(value: Any) -> Any:
 
 
 class Participants(Environment):
-    """An environment that draws nothing: contexts and rewards are recorded, one participant at a time.
+    """An environment without random draws: contexts and rewards are recorded, one participant at a time.
 
     Raises ParameterError with the given problems and those found.
     """
@@ -85,7 +85,7 @@ class Participants(Environment):
         return TABLEAU
 
     def tables(self, horizon: int) -> EnvironmentTables:
-        """Tables without any rounds: nothing is drawn here."""
+        """Tables without any rounds, from which nothing is drawn."""
         return self._blank
 
     def read(self, context: Any) -> FloatArray:

@@ -68,7 +68,7 @@ def _units(rounds: Rounds) -> NDArray[Any] | None:
 
 
 def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:
-    """Number of rounds begun when the design could first use each outcome; None if always at once."""
+    """Number of rounds begun when the design could first use each outcome; None if always immediately."""
     done = rounds.decided
     steps, known = np.arange(done), rounds.known[:done]
     first, absent = known, np.isnan(rounds.record.reward[:done])
@@ -126,7 +126,7 @@ _MISSING = OrNone(OneOf("drop", "bounds", "worst", "best"))
 class Session(Telling):
     """A design in use for participants who arrive one at a time, created by `Design.session`.
 
-    It is kept in memory, so a restart loses it. Only one thread may use it at a time.
+    It is kept in memory, so it is lost on a restart. Only one thread may use it at a time.
 
     Examples
     --------
@@ -241,7 +241,7 @@ class Session(Telling):
         Returns
         -------
         label
-            The arm as it was assigned.
+            The arm that was assigned.
 
         Raises
         ------
@@ -333,7 +333,8 @@ class Session(Telling):
 
         The design continues unchanged. Its probability for each remaining arm is divided by the sum over the
         remaining arms, and the arm is drawn again with these probabilities, which are the propensities. If
-        the design gives 0 to all of them, they share equally; a single remaining arm is certain.
+        the design gives probability 0 to all of them, they share equally; a single remaining arm is assigned
+        with certainty.
 
         Parameters
         ----------
@@ -387,12 +388,12 @@ class Session(Telling):
         return unfit(self._name, self._pending, self._own_coins, known)
 
     def finish(self) -> None:
-        """Let outcomes enter whose windows no further participant can end, once the horizon is exhausted.
+        """Once the horizon is exhausted, let the outcomes enter whose windows no further participant can end.
 
         For sessions created with `window`. They enter in the order of decisions; an outcome that has not
-        arrived is missing. No outcome can be recorded afterwards. The guarantee covers what is released now,
-        provided that the moment was not chosen by looking at values: on a fixed date, or when all outcomes
-        have arrived.
+        arrived is missing. No outcome can be recorded afterwards. The guarantee covers these releases,
+        provided that the time was not chosen on the basis of values: call it on a fixed date, or when all
+        outcomes have arrived.
 
         Raises
         ------
@@ -410,7 +411,7 @@ class Session(Telling):
         self.end_windows()
 
     def end_windows(self) -> None:
-        """Implements `finish`; does nothing without a window, or if participants can still arrive."""
+        """Implement `finish`; has no effect without a window, or if participants can still arrive."""
         if self._window is None or self.rounds < self._horizon:
             return
         self._stepper.begun(int(self._rounds.record.status[self.rounds - 1]), self.rounds)
@@ -449,7 +450,7 @@ class Session(Telling):
         missing : {"drop", "bounds", "worst", "best"}, optional
             How to treat outcomes that have not arrived, as for `AdaptiveLog`: needed if there are any.
         amended : bool
-            Whether amended outcomes have their new values, or those that the design used.
+            Whether amended outcomes have their new values, or the values that the design used.
 
         Returns
         -------

@@ -1,8 +1,8 @@
 """The stored state of a session, from which it can be reopened, and the erasure of participants.
 
-A design that uses contexts cannot recompute a decision whose context was erased, nor those that depend on its
-outcome. Its session is then `blind`: it adopts decisions as they were written, until the design's memory from
-the time of the erasure is restored.
+A design that uses contexts cannot recompute a decision whose context was erased, or decisions that depend on
+its outcome. Its session is then `blind`: it adopts decisions as written, until the design's memory
+from the time of the erasure is restored.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def kept_of(session: Session) -> Kept | None:
 
 
 def go_back(session: Session, kept: Kept) -> None:
-    """Undo what was assigned, recorded and amended since then."""
+    """Undo the assignments, outcomes and amendments since then."""
     session._rounds.cut(kept.marks)
     session._stepper.remember(kept.memory)
     session.blind = kept.blind
@@ -167,7 +167,7 @@ def keys_of(session: Session, step: int) -> list[Any]:
 
 
 def forget(session: Session, step: int) -> None:
-    """Keep only the decision and outcome of a round's participant; a pending outcome counts as lost."""
+    """Keep only the decision and outcome of a round's participant; a pending outcome is treated as lost."""
     rounds = session._rounds
     if not rounds.known[step]:
         session._enter(step, None)
@@ -210,7 +210,7 @@ def assign_as_written(
 
 
 def stand(session: Session, step: int, arm: Any, status: int, propensities: Sequence[float] | None) -> None:
-    """Replace a decision that was just made by one as written."""
+    """Replace a decision that was just made with the one that was written."""
     record = session._rounds.record
     record.action[step], record.status[step] = session._participants.arm_code("assign", arm), status
     _decide(session, step, propensities)

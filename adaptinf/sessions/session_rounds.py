@@ -29,7 +29,7 @@ KINDS = (
 
 
 class Answers:
-    """Answers keyed by request: rounds; for amendments and operators' actions, positions in lists of them."""
+    """Answers by request: rounds or, for amendments and operators' actions, positions in their lists."""
 
     def __init__(self) -> None:
         self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
@@ -71,7 +71,7 @@ def identity(name: str, value: Any) -> list[str]:
 
 
 def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
-    """Problems with a reward; None stands for one that will never arrive."""
+    """Problems with a reward; None stands for an outcome that will never arrive."""
     low, high = span
     if reward is None:
         return []
@@ -166,7 +166,7 @@ class Rounds:
     `known` is the number of rounds that had begun when an outcome was recorded, or 0 before that; `told`
     lists the steps of outcomes in order of arrival. `amendments` lists steps and rewards; the record keeps
     the values that the design used. `removed` lists the arms that were removed, with the number of rounds at
-    that time; `added` those that joined, and `switched` versions that took over and decide differently.
+    that time; `added` those that joined, and `switched` versions that took over with different decisions.
     `erased` contains the steps of participants whose unit and context have been erased.
     """
 
@@ -224,7 +224,7 @@ class Rounds:
             self.by_unit[unit] = step
 
     def alike(self, unit: Any) -> Any:
-        """An assigned unit that is the same as a new one except for case; None if there is none."""
+        """An assigned unit that differs from a new one only in case; None if there is none."""
         if not isinstance(unit, str) or unit in self.by_unit:
             return None
         for step in range(self._looked, self.decided):
@@ -273,7 +273,7 @@ class Rounds:
         self.decided, self.n_told = since.decided, since.told
 
     def part(self, since: Marks) -> dict[str, Any]:
-        """What has been added since then, in arrays and lists; `extend` accepts it."""
+        """The data added since then, in arrays and lists, as accepted by `extend`."""
         record, told = self.record, self.told[since.told : self.n_told]
         new = slice(since.decided, self.decided)
         part: dict[str, Any] = {

@@ -58,7 +58,7 @@ def open_session(
 
     It draws from `coins` if given, otherwise from a stream started by `rng`; the nodes of exact noise come
     from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`. A missing outcome
-    counts as `lost`, by default as declared by the design.
+    is replaced with `lost`, by default the value declared by the design.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Designs that make one decision per call, by compiled kernels (with simulated or exact noise) or functions.
 
-With exact noise, each node is drawn once, first, and the state changes afterwards. Rewards and noise are
+With exact noise, each node is drawn once, before the state changes. Rewards and noise are
 integers in units of 2^-20. Below 2^53 units, floats represent these exactly and add them without rounding, so
 the simulation's kernels compute with integers here.
 """
@@ -47,7 +47,7 @@ class Stepper(Protocol):
         """The report of a run that ended in the current state."""
 
     def kept(self) -> dict[str, Any] | None:
-        """What steps may change, for `remember` to restore; None if unavailable."""
+        """The values that steps may change, to be restored by `remember`; None if unavailable."""
 
     def remember(self, memory: dict[str, Any]) -> None:
         """Continue from a saved state."""
@@ -132,7 +132,7 @@ class KernelStepper:
         self._call(UPDATE, context, arm, reward)
 
     def memory(self, fresh: KernelStepper) -> dict[str, Any]:
-        """The state, and the tables that differ from those of a fresh stepper; `remember` accepts it."""
+        """The state, and the tables that differ from those of a new stepper, as accepted by `remember`."""
         mine, begun = self.program.tables._asdict(), fresh.program.tables._asdict()
         mine["released"], begun["released"] = self.released(), fresh.released()
         written = {
@@ -152,7 +152,7 @@ class KernelStepper:
         return {"state": self.state.copy(), "tables": written}
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Continue, as a fresh stepper or as this one later, from a saved state."""
+        """Continue from a saved state, in a new stepper or in this one."""
         self.state[:] = memory["state"]
         for name, array in memory["tables"].items():
             getattr(self.program.tables, name)[: len(array)] = array
@@ -253,7 +253,7 @@ class ExactSums(Protocol):
     def learn(
         self, context: FloatArray, arm: int, reward: float, draw: Draw
     ) -> tuple[FloatArray, FloatArray]:
-        """Add a round, and return what is released and the scales of its noise; all is drawn first."""
+        """Add a round, and return its releases and the scales of their noise; all noise is drawn first."""
 
     def memory(self) -> dict[str, Any]:
         """The complete state, in lists."""
@@ -288,13 +288,13 @@ def unit_scale(scale: float) -> float:
 
 
 def _room(coins: np.random.Generator, size: int) -> Nodes:
-    """Nodes before any of them has been drawn."""
+    """Nodes before any has been drawn."""
     values, scales = np.zeros(size), np.zeros(size)
     return Nodes(coins, values, scales, np.zeros((size, 2), np.int64), np.zeros(1, np.int64))
 
 
 class ReleaseStepper(KernelStepper):
-    """The kernels of a run, with noise by named nodes; choices do not see anything unreleased."""
+    """The kernels of a run, with noise by named nodes; choices do not use unreleased values."""
 
     noise = "release"
 
@@ -393,7 +393,7 @@ class SumsStepper(ReleaseStepper):
         return None if kernels is None else {**kernels, "sums": self._sums.memory()}
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Continue, as a fresh stepper or as this one later, from a saved state."""
+        """Continue from a saved state, in a new stepper or in this one."""
         super().remember(memory)
         self._sums.remember(memory["sums"])
 
@@ -403,7 +403,7 @@ SENSITIVITY = 2.0
 
 
 def in_time_problems(design: Any, epsilon: Any, window: int | None) -> list[str]:
-    """Why in-time outcomes cannot be counted; empty if it is not requested."""
+    """Why in-time outcomes cannot be counted; empty if this is not requested."""
     if epsilon is None:
         return []
     name, problems = type(design).__name__, POSITIVE("in_time", epsilon)
@@ -418,7 +418,7 @@ def in_time_problems(design: Any, epsilon: Any, window: int | None) -> list[str]
 
 
 def with_in_time(guarantee: PrivacyGuarantee | None, epsilon: float | None) -> PrivacyGuarantee | None:
-    """The guarantee of the histogram together with everything else that is released."""
+    """The guarantee of the histogram together with all other releases."""
     if guarantee is None or epsilon is None:
         return guarantee
     own = PrivacyGuarantee(epsilon, unit=guarantee.unit, model=guarantee.model, notion=guarantee.notion)

@@ -176,7 +176,7 @@ def environment_tables(
     mean_law: int = LINEAR,
     delay: IntArray | None = None,
 ) -> EnvironmentTables:
-    """Tables of an environment; unused ones are empty."""
+    """Tables of an environment; unused tables are empty."""
     n_features = location.shape[0]
     probabilities = np.ones((1, 1)) if arrivals is None else arrivals
     cumulative = np.cumsum(probabilities, axis=1)
@@ -214,7 +214,7 @@ def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
 
 
 def vector(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:
-    """One finite number per arm; anything else is added to the problems."""
+    """One finite number per arm; other values are added to the problems."""
     known = len(problems)
     array = np.atleast_1d(numbers(name, values, problems))
     if len(problems) > known:
@@ -235,7 +235,7 @@ def reward_range_problems(reward_range: Any) -> list[str]:
 
 
 def rows_problems(horizon: int, rows: int | None, what: str) -> list[str]:
-    """Report that rows used only once are exhausted; None for unlimited rows."""
+    """Report that rows that are used only once are exhausted; None for unlimited rows."""
     if rows is None or horizon <= rows:
         return []
     more = 'order="resampled" draws as many as required'

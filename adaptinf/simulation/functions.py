@@ -75,7 +75,7 @@ def draw_potential(environment: EnvironmentTables, rng: np.random.Generator, pot
 _SUM = 1e-8
 """Tolerance for the sum of probabilities: rounding, as in NumPy's `Generator.choice`."""
 _WATCHED, _SPACING = 256, 16
-"""First rounds of a run in each of which a change of the state in place is looked for; how often later."""
+"""Number of first rounds that are all checked for changes of the state in place; interval of later checks."""
 _NUMBERS = {float, int}
 
 
@@ -105,7 +105,7 @@ class Functions:
     _begun: list[bytes] = field(default_factory=list, compare=False)
 
     def begin(self) -> Any:
-        """The initial state of a run, as its own copy."""
+        """The initial state of a run, as a separate copy."""
         if not self._begun:
             self._begun.append(_pickled(self._first(), "start"))
         return pickle.loads(self._begun[0])
@@ -266,7 +266,7 @@ class _Path:
                 due[step + 1 + delay[step][arm]].append((context, arm, reward))
 
     def _contexts(self) -> Any:
-        """The contexts passed to `choose`, one entry per round; None if it receives none."""
+        """The contexts passed to `choose`, one entry per round; None if it receives no contexts."""
         functions, potential = self.functions, self.potential
         if functions.dimension:
             shape = functions.n_arms, functions.dimension

@@ -26,7 +26,7 @@ class Program:
     """Inputs to the run loop from a design, for one environment and horizon; share (0,) or (rounds,).
 
     Single steps use their compiled entry point, `Functions` in Python, or None. Choices use the first
-    `n_public` rows of the state, or all if it is None; none of these contains a number that is not released.
+    `n_public` rows of the state, or all if it is None; these contain only released numbers.
     `replay` is the entry point that recomputes decisions from releases, None if these do not determine them.
     """
 

@@ -1,8 +1,8 @@
-"""The run loop: one loop for every design and environment; single steps, and many rounds at once.
+"""The run loop: one loop for all designs and environments; single steps, and many rounds in one step.
 
 A design provides four kernels and its tables; the loop is inlined into the design's own compiled entry point,
-so Numba caches it and LLVM sees one flat function. This also holds for single steps, which are called from
-outside. If nothing adapts, many rounds are drawn at once: arrivals are multinomial, sums of 0/1 rewards
+so Numba caches it and LLVM sees one flat function. The same is true of single steps, which are called from
+outside. If nothing adapts, many rounds are drawn in one step: arrivals are multinomial, sums of 0/1 rewards
 binomial, and sums of normal rewards normal.
 """
 
@@ -112,7 +112,7 @@ ROUND, RELEASED = 0, 1
 
 
 class EnvironmentTables(NamedTuple):
-    """The environment in the form used by the loop: one layout for all, so that nothing is compiled twice.
+    """The environment in the form used by the loop: one layout for all, so that no code is compiled twice.
 
     Shapes: arrivals (periods, features), location, scale (features, arms), start, size (features, arms),
     tableau (rounds, arms), tableau_features (rounds,), theta (arms, dimension), vectors (rows, arms *
@@ -192,7 +192,7 @@ class Results(NamedTuple):
 
 
 def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: int = 0) -> Record:
-    """Space for the rounds of one run; a horizon of 0 records nothing."""
+    """Space for the rounds of one run; with a horizon of 0, nothing is recorded."""
     return Record(
         action=np.empty(horizon, dtype=np.int64),
         status=np.empty(horizon, dtype=np.int64),
@@ -403,7 +403,7 @@ class Step(NamedTuple):
 
 @kernel
 def pass_round(tables: Any, state: FloatArray) -> None:
-    """A round whose outcome is pending: the clock advances, and nothing is learned."""
+    """A round whose outcome is pending: the clock advances, but nothing is learned."""
     state[SCALARS, ROUND] += 1.0
 
 

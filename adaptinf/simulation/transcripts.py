@@ -1,7 +1,7 @@
 """The observable part of runs, their actions and releases, and decisions recomputed from it.
 
 A private design has two sides. `learn` receives rewards and noise, and writes its releases to the outbox, a
-row of the public state. All other kernels use public rows alone: `choose`; `advance`, which counts a round
+row of the public state. All other kernels use only public rows: `choose`; `advance`, which counts a round
 and determines how many numbers are released after it; `publish`, which continues from the outbox; `finish`. A
 replay fills the outbox from the releases of a run and calls the same kernels, so no decision is implemented
 twice.

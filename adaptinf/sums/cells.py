@@ -33,8 +33,8 @@ class Cells:
     propensity; NaN if it is unknown (j = 3 without cubes; p = 4 has only j = 0). Over all rounds of a batch,
     `inverse`, `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the smallest e;
     the first three are NaN if only the chosen arm's propensity is known. `nonzero` is the number of rewards
-    other than 0, NaN if they were not counted. `products` contains those with further columns, if there are
-    any.
+    other than 0, NaN if they were not counted. `products` contains the sums of products with further columns,
+    if there are any.
     """
 
     moments: FloatArray
@@ -118,7 +118,7 @@ def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
 
 
 def other_value(first: FloatArray, squares: FloatArray) -> float | None:
-    """The only nonzero value of the rewards; None if the sums show that there are several.
+    """The only nonzero value of the rewards, or None if the sums show that there are several.
 
     Shapes: first, squares (B, K), sums of rewards and of their squares.
 

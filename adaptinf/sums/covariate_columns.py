@@ -30,7 +30,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def further_columns(subject: str, denominator: object, covariate: object) -> Further:
-    """Denominators, followed by covariates; each is one name, several or none."""
+    """Denominators, followed by covariates; each may be one name, several names or None."""
     below, before = group_names(DENOMINATOR, denominator), group_names(COVARIATE, covariate)
     both = [name for name in below if name in before]
     problem = f"{', '.join(both)}: covariates are known before the choice, but denominators are not"
@@ -191,7 +191,7 @@ def further_products(
     further: Mapping[str, FloatArray],
     spread: Callable[[FloatArray], FloatArray],
 ) -> Products | None:
-    """Products for batches with constant propensities, before these are known; None without any.
+    """Products for batches with constant propensities, before these are known; None if there are none.
 
     Shapes: base (4, B, K), the counts, sums, squares and cubes of rewards; spread makes (B, K) of a column.
     """

@@ -1,4 +1,4 @@
-"""Sums of rows in a database or in files: a query that runs there, and checks of its result."""
+"""Sums of rows in a database or in files: a query that runs in the engine, and checks of its result."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Strata:
     labels: Sequence[Key]
 
     def named(self, names: Sequence[str], batches: NDArray[Any]) -> NDArray[Any]:
-        """The batch of each stratum, with its group if there are groups; batches (B,), returns (S,)."""
+        """The batch of each stratum, with its group if there are groups: takes batches (B,), returns (S,)."""
         if not names:
             return np.asarray(batches[self.batch])
         told = [
@@ -63,7 +63,7 @@ class Strata:
 
 
 def group_names(what: str, names: object) -> tuple[str, ...]:
-    """Names of the group columns, from one name, several or none."""
+    """Names of the group columns, given as one name, several names or none."""
     found = (names,) if isinstance(names, str) else () if names is None else names
     listed = isinstance(found, Sequence) and all(isinstance(name, str) for name in found)
     problem = f"{what} must be the name of a column, or a list of names, got {names!r:.80}"
@@ -215,7 +215,7 @@ class Grouped:
 
     @property
     def groups(self) -> list[Any]:
-        """Labels of the groups in order, as tuples if several columns define them; empty without groups."""
+        """Labels of the groups in order, as tuples if several columns define them; empty if ungrouped."""
         labels = self._parts.by_group if self.group_names else ()
         return [label[0] if len(label) == 1 else label for label in labels]
 
@@ -277,8 +277,8 @@ class Grouped:
         Returns
         -------
         Sums
-            Without groups. Sums for which the columns that define the groups are no longer contexts, because
-            they are constant.
+            Without groups. Sums without the columns that define the groups as contexts, because these are
+            constant.
 
         Raises
         ------

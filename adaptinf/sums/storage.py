@@ -1,4 +1,4 @@
-"""Sums as a frame, and in a Parquet file with their metadata and a digest of everything."""
+"""Sums as a frame, and in a Parquet file with their metadata and a digest of the whole content."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def write_stored(path: Any, sums: StoredSums, owner_only: bool = False) -> None:
 
 
 def read_stored(path: Any) -> StoredSums:
-    """Sums from a file, once its digest is verified."""
+    """Sums from a file, after its digest was verified."""
     place = _place("Sums.read_parquet", path)
     check_regular(place, "Sums.read_parquet")
     try:

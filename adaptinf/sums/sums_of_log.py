@@ -74,7 +74,7 @@ def parts_of_log(
 ) -> tuple[Parts, tuple[str, ...], UnitTotals | None]:
     """Sums by group, batch and arm, of rewards minus a centre, by default the first batch's mean.
 
-    They include the names of contexts, and totals of units if these have several rounds.
+    They include the names of contexts and, if units have several rounds, totals of units.
     """
     arrays = summable(log)
     names = group_names("by", by)

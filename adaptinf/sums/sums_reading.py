@@ -57,7 +57,7 @@ _LEAST_VARIANCE = 25.0
 _CLEAR = 25.0
 """Squared z above which a cell's mean is known to differ from 0."""
 _UNITS = 20.0
-"""Ratio of reward sizes above which they are in two units."""
+"""Ratio of the sizes of rewards above which they are in different units."""
 _FAR = 1e4
 """Distance of a centre from the mean, in standard deviations, that leaves eight digits for variances."""
 _SHOWN = 5
@@ -244,10 +244,11 @@ def _check_shares(
 
 
 def check_centre(centre: float, powers: FloatArray, least: float, most: float, found: Findings) -> None:
-    """Refuse a centre so far from the rewards that squared deviations lose all digits.
+    """Refuse a centre that is so far from the rewards that squared deviations lose all digits.
 
-    `powers` (3,) are the number of rewards and sums of them and of their squares, minus the centre; `least`
-    and `most` are the extremes of the rewards. Rewards that are all equal lose nothing.
+    `powers` (3,) contains the number of rewards, and the sums of the rewards and of their squares after the
+    centre was subtracted; `least` and `most` are the extremes of the rewards. If all rewards are equal, no
+    digits are lost.
     """
     if most > least and is_far(powers):
         found.add(
@@ -348,7 +349,7 @@ def read_parts(
     found: Findings,
     dialect: Dialect = PLAIN,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms from a table, None if it has problems; shares replace propensities."""
+    """Parts and arms from a table, or None if it has problems; shares replace propensities."""
     frame = _typed(frame, columns, group, dialect, found)
     table = _read(frame, columns, group_names("group", group), arms, date_format, found)
     if table is None:
@@ -417,7 +418,7 @@ def _cells(table: Table, columns: Mapping[str, object], centre: float, rounded: 
 
 
 def _left_to_one(table: Table, rounded: bool) -> FloatArray:
-    """The propensity left to the only arm without a row in its batch, shape (S, K)."""
+    """The propensity that remains for the only arm without a row in its batch, shape (S, K)."""
     assert table.propensity is not None
     rounding = rounding_of(table.propensity[:, None]) if rounded else None
     least = SUM_TOLERANCE if rounding is None else rounding.unit * len(table.arms)
@@ -492,7 +493,7 @@ def _places(names: list[Hashable], columns: Mapping[str, object], found: Finding
 
 
 def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) -> FloatArray:
-    """Finite numbers in a column, NaN if there is none."""
+    """Finite numbers in a column; NaN if there is none."""
     if role not in read:
         return np.full(len(read["n"].missing), np.nan)
     values = read_numbers(read[role], what, role, found, booleans=False)

@@ -59,7 +59,7 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
 
 
 def joint_movement(first: Sums, second: Sums) -> float | None:
-    """P-value for constant shares within batches, by Bonferroni; None if rows were not seen."""
+    """P-value for constant shares within batches, by Bonferroni; None if the rows were not read."""
     seen = [each.share_movement for each in (first, second) if each.share_movement is not None]
     return min(1.0, len(seen) * min(seen)) if seen else None
 
@@ -80,8 +80,8 @@ class Sums(WithFurther, Grouped, Promises):
     ----------
     frame : DataFrame or path
         A pandas or polars frame, or anything that `read_log` reads, with one row for each batch and arm, in
-        any order. An arm without a row in a batch had propensity 0 there; or the remainder, if it is the only
-        such arm and may have received no rounds by chance.
+        any order. An arm without a row in a batch had propensity 0 there or, if it is the only such arm and
+        may have received no rounds by chance, the remainder.
     arm : str
         Column of the arms.
     n : str
@@ -103,7 +103,8 @@ class Sums(WithFurther, Grouped, Promises):
         Columns whose labels define groups: the table then has one row for each batch, group and arm. These
         columns are treated as contexts.
     denominator : str, optional
-        Column of the sums of another, nonnegative outcome by whose mean the mean rewards are divided.
+        Column with the sums of another outcome, which is nonnegative and by whose mean the mean rewards are
+        divided.
     covariate : str, optional
         Column of the sums of a variable observed before the choice that can explain rewards. It is treated as
         a context.
@@ -160,8 +161,8 @@ class Sums(WithFurther, Grouped, Promises):
     Notes
     -----
     Results equal those from the rows with ``outcome="batch-mean"``. Weights must be the same for all rounds
-    of a batch; methods that need single rounds refuse sums and say so. `Sums` over different rounds are
-    combined by ``a + b``.
+    of a batch; methods that need single rounds raise an error if they are given sums. `Sums` over different
+    rounds are combined by ``a + b``.
 
     Examples
     --------
@@ -255,7 +256,7 @@ class Sums(WithFurther, Grouped, Promises):
         shares: bool,
         **kept: Any,
     ) -> None:
-        """Check and store everything besides parts and arms; otherwise raise a single error."""
+        """Check and store everything except parts and arms; if anything is invalid, raise a single error."""
         context = given.get("context") or ()
         metadata = check_metadata(
             Metadata(**{name: value for name, value in given.items() if name != "context"}),
@@ -419,7 +420,7 @@ class Sums(WithFurther, Grouped, Promises):
         Returns
         -------
         Sums
-            Sums equal to those that were written.
+            The sums that were written.
 
         Raises
         ------

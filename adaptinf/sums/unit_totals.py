@@ -1,4 +1,4 @@
-"""Totals of units, and their products: clustered errors are polynomials in them.
+"""Totals of units and their products, of which clustered errors are polynomials.
 
 If all rounds have one prediction m, the score of a round and an arm is m + I (y - m) / e, where I indicates
 whether the arm was chosen and e is its propensity. A unit's contribution to the error of an arm's mean is
@@ -46,7 +46,7 @@ def products(n_arms: int) -> dict[str, tuple[str, ...]]:
 
 
 def vector(n_arms: int) -> list[str]:
-    """Unit columns whose pairwise products are summed: n, every A, every Y."""
+    """Columns of units whose pairwise products are summed: n, every A and every Y."""
     return ["n", *(f"{name}_{arm}" for name in ("inverse", "weighted") for arm in range(n_arms))]
 
 

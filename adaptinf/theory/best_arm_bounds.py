@@ -188,7 +188,7 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
     Returns
     -------
     float
-        The bound, at most 1; it is valid at every horizon, whereas Proposition D.3 gives only an order.
+        The bound, which is at most 1 and valid at every horizon, whereas Proposition D.3 gives only an order.
 
     Raises
     ------

@@ -18,7 +18,7 @@ _LEAST, _LEAST_ERROR = 1e-250, 1e-60
 
 @dataclass(frozen=True)
 class Numbers:
-    """A number in a range, or an array of them."""
+    """A number in a range, or an array of such numbers."""
 
     low: float = 0.0
     high: float = math.inf
@@ -54,7 +54,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Counts:
-    """An integer of at least `low`, or an array of them."""
+    """An integer of at least `low`, or an array of such integers."""
 
     low: int = 1
 
@@ -126,7 +126,7 @@ def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> Floa
 
 
 def _plain(values: Any) -> FloatArray | None:
-    """Values as floats, or None if they are not numbers (booleans are not)."""
+    """Values as floats, or None if they are not numbers (booleans do not count as numbers)."""
     try:
         array = np.asarray(values)
     except ValueError:

@@ -92,12 +92,12 @@ def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: s
 
 
 def iterated_log(values: ArrayLike) -> FloatArray:
-    """Number of times the binary logarithm must be applied until the result is at most 1.
+    """Number of times that the binary logarithm must be applied until the result is at most 1.
 
     Parameters
     ----------
     values : float or array_like
-        Finite numbers; the result is 0 for those up to 1.
+        Finite numbers; for those up to 1, the result is 0.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def _published(count: int, epsilon: float, delta: float) -> float:
 
 
 def _quantiles(counts: np.ndarray, failures: FloatArray) -> FloatArray:
-    """Quantiles of the absolute noise at epsilon = 1; each distribution and probability is computed once."""
+    """Quantiles of the absolute noise at epsilon = 1, computed once for each distribution and probability."""
     trunk, node = counter_scales("hybrid", 1.0, 1)
     laws = np.array([noise_nodes("hybrid", int(count)) for count in counts], dtype=np.float64).reshape(-1, 3)
     cases, where = np.unique(np.column_stack([laws, failures]), axis=0, return_inverse=True)
@@ -202,8 +202,8 @@ def linpriv_regret(
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments. The bound is not capped: if it exceeds T, it is
-        uninformative.
+        Values of the broadcast shape of the arguments. The bound is not capped: if it exceeds T, it provides
+        no information.
 
     Notes
     -----
@@ -391,8 +391,8 @@ def counter_norm_bound(
     -----
     By a union bound, `failure` is divided equally among the arms, the share of an arm among the powers of two
     up to T, and the share of a power of two among the counts that begin with it. More terms, larger scales
-    and a smaller share lead to longer noise vectors, so two counts can be worst: the one with the most ones
-    among those that begin with the last power of two, and the last count before these.
+    and a smaller share lead to longer noise vectors, so one of two counts is the worst: the one with the most
+    ones among those that begin with the last power of two, and the last count before these.
 
     Examples
     --------

@@ -338,7 +338,7 @@ def _private_term(horizon: int, epsilon: float) -> float:
 
 
 def _ucb_arm_regret(gaps: FloatArray, horizon: int, epsilon: float) -> FloatArray:
-    """Contribution of each suboptimal arm allowed by Theorem 3, whatever its number of pulls."""
+    """Contribution that Theorem 3 allows for each suboptimal arm, independent of its number of pulls."""
     return np.maximum(_private_term(horizon, epsilon), 32.0 / gaps * math.log(horizon)) + gaps * _LAST_TERM
 
 
@@ -466,8 +466,8 @@ def ldp_transfer_exponent(
     Notes
     -----
     The exponent applies if this source is more informative than all other data. It is an upper bound: it
-    assumes that contexts are as rare as gamma allows wherever it matters; if they are rare only in one place,
-    less is lost.
+    assumes that contexts are as rare as gamma allows wherever it matters; if they are rare in one place only,
+    the loss is smaller.
 
     References
     ----------
@@ -519,8 +519,8 @@ def ldp_transfer_rate(
     -------
     float or ndarray
         Values of the broadcast shape of the arguments: the right-hand side of Theorem 3.4, with its constant
-        taken to be 1; without sources, of Theorem 2.6. It is not an upper bound on any regret, and exceeds
-        `horizon` if too little is known for the theorem to be informative.
+        taken to be 1; without sources, of Theorem 2.6. It is not an upper bound on any regret, and it exceeds
+        `horizon` if the sources are too small for the theorem to be informative.
 
     Notes
     -----

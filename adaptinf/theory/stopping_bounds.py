@@ -33,8 +33,8 @@ def stopping_time_bound(
     alpha, beta : float or array_like
         Relative error and failure probability, in (0, 1).
     epsilon : float or array_like, optional
-        Positive privacy parameter of DP-NAS; ``math.inf`` omits its noise. None gives NAS, with its own
-        widths (explicit only).
+        Positive privacy parameter of DP-NAS; ``math.inf`` omits its noise. If None, the rule is NAS, with its
+        own widths (explicit only).
     bound : float or array_like
         Largest absolute value R of an observation.
     form : {"explicit", "published"}
@@ -51,7 +51,8 @@ def stopping_time_bound(
     Notes
     -----
     Explicit: with probability at least 1 - beta, every mean is within h_t of the truth and every noise term
-    within its quantile in c_t; the rule then stops no later than the first t at which it looks with
+    within its quantile in c_t; the rule then stops no later than at the first t at which it checks whether to
+    stop and
 
         abs(mean) >= h_t (2 + 1 / alpha) + (2 s1 log(4 / beta) + 2 s2 log(8 m^2 / beta) + s3 log(4 / beta) /
         alpha) / t,
@@ -63,8 +64,8 @@ def stopping_time_bound(
     t2 = R log(1 / beta) / (epsilon alpha abs(mean)), where x = R / (alpha abs(mean)). **As printed, it
     fails** for x near 1, where log(log(x) / beta) tends to minus infinity and the "bound" becomes negative
     (it is returned as printed, and NaN if log(x) < beta), and in principle for tiny epsilon:
-    `stopping_time_closed_form` is a valid version. Even so, it is at least 12 times the explicit bound
-    wherever log(x) >= 1 and epsilon >= 1e-3, as far as we have checked.
+    `stopping_time_closed_form` is a valid version. Nevertheless, wherever we have checked it with log(x) >= 1
+    and epsilon >= 1e-3, it is at least 12 times the explicit bound.
 
     References
     ----------
@@ -234,7 +235,7 @@ def _published(mean: float, alpha: float, beta: float, epsilon: float, bound: fl
 
 
 def _first(stops: Callable[[int], bool], every: bool) -> int:
-    """Smallest number from which the rule always stops; it is not 1, because h exceeds R there."""
+    """Smallest number of samples from which the rule always stops; not 1, because h exceeds R there."""
     high = 2
     while not stops(high):
         high *= 2

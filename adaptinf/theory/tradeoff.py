@@ -47,8 +47,8 @@ class Frontier:
         error * regret / features, and its standard error, which accounts for the covariance between a run's
         squared error and its regret, but not for selecting the worst feature from the same runs.
     undefined : ndarray of int, shape (features,)
-        Number of runs without an estimate, whose error cannot be computed: an arm without pulls, or a
-        released count that is too small.
+        Number of runs without an estimate, whose error cannot be computed because an arm has no pulls or a
+        released count is too small.
     runs : int
         Number of runs.
 
@@ -83,8 +83,8 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
     sims : Simulations
         Many runs of ConSE or DPConSE, from ``replicate``.
     estimates : array_like of shape (runs, features), optional
-        Estimates of the effects in each run, NaN if there is none; by default `difference_in_means`. An
-        alternative is the estimates that DPConSE releases.
+        Estimates of the effects in each run, NaN if there is none; by default `difference_in_means`.
+        An alternative is the estimates that DPConSE releases.
 
     Returns
     -------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from adaptinf.trial.requests import Requests
 
 NOISE = "noise"
-"""Part of a trial's first row if it draws noise."""
+"""Part of the first row of a trial that draws noise."""
 DAYS = 365
 _SECRET, _LIFE = 32, Count(1, 3_650)
 _Answer = TypeVar("_Answer")
@@ -58,8 +58,8 @@ class Access:
         by : str, optional
             The person responsible; the journal stores it.
         site : str, optional
-            Limits an assigner, recorder, monitor or unblinder to the participants of this site; nothing about
-            others is shown.
+            Limits an assigner, recorder, monitor or unblinder to the participants of this site; it shows
+            nothing about others.
 
         Returns
         -------
@@ -149,7 +149,7 @@ def answer_each(
 
 
 def events_of(trial: Access, replay: Replay, after: int, most: int) -> list[tuple[int, Entry]]:
-    """Rows of the journal other than noise, each with its place among them, within a transaction."""
+    """Rows of the journal except those of noise, each with its place among them, within a transaction."""
     journal = trial._requests.journal
     if NOISE not in replay.declared:
         return journal.between(after + 1, min(after + most, journal.rows))
@@ -165,7 +165,7 @@ def event_count(trial: Access, replay: Replay) -> int:
 
 
 def snapshots_stuck(trial: Access, replay: Replay) -> bool:
-    """Whether snapshots are not written although they are due, within a transaction."""
+    """Whether snapshots that are due have not been written, within a transaction."""
     return trial._requests.stuck(replay)
 
 
@@ -180,7 +180,7 @@ def first_digest(trial: Access) -> str:
 
 
 def rehearse(trial: Access) -> None:
-    """Load what decisions need, so that the first participant does not wait; nothing is drawn or kept."""
+    """Load what decisions need, so that the first participant need not wait; nothing is drawn or kept."""
 
     def once(replay: Replay) -> None:
         event_count(trial, replay)

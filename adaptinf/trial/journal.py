@@ -1,7 +1,7 @@
 """The journal of a trial: chained rows in one database, written to disk before any answer.
 
 A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
-so nobody who knows only digests can guess the entries between them. In a trial with a key, a row is the
+so no one who knows only digests can guess the entries between them. In a trial with a key, a row is the
 ciphertext of its entry, and digests cover the ciphertext.
 """
 
@@ -34,7 +34,7 @@ _ROWS = sa.Table(
 )
 _ADDED = Prepared(sa.insert(_ROWS))
 _UNIQUE = f"substr(entry, 1, {TAG_TEXT})"
-"""SQL for the first characters of a sealed row, of which those of noise stand for their node."""
+"""SQL for the first characters of a sealed row; in rows of noise, they represent the node."""
 _NEWS = Prepared(sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number))
 
 _Answer = TypeVar("_Answer")
@@ -72,7 +72,7 @@ class Journal:
         self.connection = self.ask("written" if create else "read", self._engine.connect)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
-        """Create the table, with its first row and anything else requested; refused if anything exists."""
+        """Create the table, with its first row and anything else requested; an error if anything exists."""
         self.begin()
         try:
             self.ask("written", lambda: self._make(entry, also))
@@ -128,7 +128,7 @@ class Journal:
 
     @property
     def _begun(self) -> Any:
-        """What ends the transaction: SQLAlchemy, if one of its statements fell into it, or the driver."""
+        """What ends the transaction: SQLAlchemy, if it executed a statement in it, or else the driver."""
         return self.connection if self.connection.in_transaction() else self._driver
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
@@ -164,7 +164,7 @@ class Journal:
         return self.key.row(number, before, entry)
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
-        """The digest of a row, if it follows the previous one."""
+        """The digest of a row, if the row follows the previous one."""
         if number != self.rows + 1:
             raise JournalError(str(self.path), f"row {self.rows + 1} is missing")
         if not isinstance(text, str) or digest_after(self.head, text) != digest:
@@ -198,7 +198,7 @@ class Journal:
         self._appended, self._waiting = None, {}
 
     def commit(self) -> None:
-        """End the transaction: what was added is on disk when this returns."""
+        """End the transaction: when this returns, what was added is on disk."""
         self.write()
         self.ask("written", lambda: self._begun.commit())
         self._open = False
@@ -221,7 +221,7 @@ class Journal:
             self.connection.rollback()  # Only SQLAlchemy's own, without which it would not connect again.
 
     def purge(self) -> None:
-        """Remove what was overwritten from the database's files, as far as it can."""
+        """Remove overwritten content from the database's files, as far as the database can."""
         if not self.ask("written", lambda: self.store.purge(self._driver)):
             problem = f"another process has been reading it for {PATIENCE:g} s: {AGAIN}"
             raise FileError(str(self.path), "purged", problem)
@@ -272,7 +272,7 @@ class Journal:
         return [(number, decode(json.loads(text)), digest) for number, text, digest in rows]
 
     def after(self, known: int, before: str) -> Iterator[tuple[int, Entry, str]]:
-        """Numbers, entries and digests of all rows after one whose digest is given, whether or not read."""
+        """Numbers, entries and digests of all rows after the one with a given digest, read or not."""
         for number, text, digest in self.stored(known):
             yield number, self._entry(number, text, before), digest
             before = digest
@@ -304,7 +304,7 @@ class Journal:
         return self._quiet
 
     def check_pages(self) -> None:
-        """Have the database check its own pages, if it can."""
+        """Let the database check its own pages, if it can."""
         if problem := self.ask("read", lambda: self.store.damage(self.connection)):
             raise JournalError(str(self.path), problem)
 

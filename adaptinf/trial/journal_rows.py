@@ -10,14 +10,14 @@ from typing import Any
 
 Entry = dict[str, Any]
 Rows = Entry | Iterator[Entry] | None
-"""The rows that an action writes: one, none, or several, each of which may depend on those before it."""
+"""The rows that an action writes: none, one or several, each of which may depend on the previous ones."""
 GONE = "gone"
 """In an entry: its sealed fields can no longer be read, because the secret was destroyed."""
 SALT, _SALT_BYTES = "salt", 16
 START = ""
 """The value used as the digest before the first row."""
 as_text = json.JSONEncoder(separators=(",", ":")).encode
-"""An entry, or a part of one, as JSON; encoded once, as `json.dumps` would for each row."""
+"""An entry or a part of one as the JSON that `json.dumps` returns, encoded once for all rows."""
 
 
 def salted(entry: Entry) -> Entry:

@@ -47,7 +47,7 @@ class TrialStatus:
     state : {"open", "paused", "finished"}
         Whether the trial accepts requests.
     reason : str
-        The reason if it does not.
+        If it does not, the reason.
     rounds, horizon : int
         Number of participants assigned, and the largest possible number.
     pending : int
@@ -59,7 +59,7 @@ class TrialStatus:
     restored : int
         Number of times that a copy replaced the trial.
     copied : bool
-        Whether the file is a copy that has not replaced the trial, made by `backup` or in any other way: it
+        Whether the file is a copy, made by `backup` or in any other way, that has not replaced the trial: it
         can be read, but accepts no requests.
     next_look : int, str or None
         Number of participants after which the plan has its next look; or its time in UTC, or the information
@@ -69,12 +69,13 @@ class TrialStatus:
         Number of decisions that can no longer be recomputed, because they depend on a context that was
         erased.
     version : str
-        The version of adaptinf that decides: another one accepts no requests, until `migrate`.
+        The version of adaptinf that makes the decisions: other versions accept no requests until `migrate` is
+        called.
     rows : int
         Number of rows in the journal.
     head : str
         Digest of the last row, which covers all rows: if it is kept elsewhere, `Trial.verify` can detect rows
-        that were lost or changed since.
+        that were lost or changed later.
 
     Examples
     --------
@@ -170,8 +171,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
             Contexts and rewards, as for `Design.session`.
         outcome_window : int, optional
             Required for private designs: the number of further participants after which an outcome enters,
-            whenever it arrived. An outcome that is missing then counts as 0, and anything that arrives later
-            is only for the log.
+            whenever it arrived. An outcome that is missing at that time counts as 0, and anything that
+            arrives later is used only in the log.
         in_time : float, optional
             As in `Design.session`: the timely successes and failures of each arm are released at the end, at
             this privacy cost in addition to the design's.
@@ -279,7 +280,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         heads : path or list of str, optional
             A file, to which a line of JSON with time, number of rows and head is appended after each write;
             or a command, as a list of strings, that reads the latest line from its standard input. No request
-            waits for it. If it fails, a later request warns, and the trial continues.
+            waits for it. If this fails, a later request issues a warning, and the trial continues.
 
         Returns
         -------
@@ -294,8 +295,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         JournalError
             If a row is damaged, or a decision does not follow from the rows before it.
         ParameterError
-            If the design is required, or is a different one; if a key is required, is not the trial's, or is
-            given for a trial that has none.
+            If the design is required or differs from the trial's; if a key is required, is not the trial's,
+            or is given for a trial that has none.
 
         Warns
         -----
@@ -346,14 +347,14 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         ----------
         unit : str or int
             Identifier of the participant. A unit is assigned only once: a repeated request returns its first
-            decision. A unit that looks the same as another, such as P1 and "p1 ", is refused.
+            decision. A unit whose name looks the same as another's, such as "p1 " and P1, is refused.
         context : optional
             Context known before the choice, as for `Session.assign`.
         key : str or int
             Identifies the request: if it is repeated after a crash or a lost response, it receives the same
             decision.
         site : str, optional
-            Where the participant is: required if the trial has sites. Units are named within their site.
+            The participant's site: required if the trial has sites. Units are named within their site.
 
         Returns
         -------
@@ -365,11 +366,11 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         ParameterError
             If the trial is paused, finished or closed, its horizon is exhausted, an outcome is needed first,
             the context does not match the declaration, or the key or the unit belongs to another request. In
-            a blinded trial, if any arm has no kit at the site, whichever arm would be drawn. Nothing has
-            changed in this case.
+            a blinded trial, if any arm has no kit at the site, even if another arm would be drawn. Nothing
+            has changed in this case.
         FileError
-            If the file cannot be written. Repeat the request with its key: whether or not it was stored, it
-            counts once.
+            If the file cannot be written. Repeat the request with its key: it counts once, whether or not it
+            was stored before.
         """
         return self._requests.change(lambda replay: replay.assign_new(unit, context, key, site))
 
@@ -409,7 +410,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         Parameters
         ----------
         missing : {"drop", "worst", "best"}, optional
-            The meaning of an outcome that has not arrived: required if there are any.
+            The meaning of an outcome that has not arrived: required if there are such outcomes.
         amended : bool
             Whether amended outcomes have their new values, or those that the design used.
         erased : {"keep", "drop"}, optional

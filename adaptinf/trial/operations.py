@@ -69,10 +69,10 @@ class Operations(LookOperations):
         Raises
         ------
         ParameterError
-            If requests are refused; the message lists all of them with the reasons. Nothing has changed in
+            If requests are refused; the message lists all of these with the reasons. Nothing has changed in
             this case.
         FileError
-            As in `assign`: either none or all were stored. Repeat them with their keys.
+            As in `assign`: either none or all of the requests were stored. Repeat them with their keys.
         """
         nothing = [None] * len(units)
         columns = {"units": units, "contexts": nothing if contexts is None else contexts}
@@ -101,7 +101,7 @@ class Operations(LookOperations):
         Raises
         ------
         ParameterError
-            If requests are refused; the message lists all of them with the reasons. Nothing has changed in
+            If requests are refused; the message lists all of these with the reasons. Nothing has changed in
             this case.
         FileError
             As in `assign_many`.
@@ -151,8 +151,8 @@ class Operations(LookOperations):
     ) -> Outcome:
         """Correct an outcome that was recorded incorrectly; the first one stays in the journal.
 
-        The log contains the new value. The design keeps what it has learned: past decisions stand, and future
-        ones are made as if nothing had been corrected.
+        The log contains the new value. The design keeps what it has learned: past decisions are unchanged,
+        and future ones are made as if nothing had been corrected.
 
         Parameters
         ----------
@@ -194,8 +194,8 @@ class Operations(LookOperations):
         Returns
         -------
         Decision
-            The original decision. That it was revealed is recorded on disk, even if the trial is paused or
-            finished; each call is a separate row in `history`.
+            The original decision. Each call is recorded on disk as a separate row in `history`, even if the
+            trial is paused or finished.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class Operations(LookOperations):
         reason : str
             The reason; the journal stores it.
         by : str, optional
-            The person responsible; the journal stores this, too.
+            The person responsible, which the journal also stores.
         """
         self._requests.change(lambda replay: (None, replay.turn("pause", reason, by)))
 
@@ -245,18 +245,18 @@ class Operations(LookOperations):
         """Let a copy replace its trial, whose file has been lost.
 
         Until then, a copy, made by `backup` or in any other way, can be read and its participants erased, but
-        it accepts no other request: the trial may have continued after it. Answers given since then are not
-        in the copy, and participants who return are assigned again, with coins that the lost file did not
-        have. A private design draws noise again for nodes for which the lost file had already drawn it, so
-        the guarantee depends on the number of runs, which a copy cannot know.
+        it accepts no other request: the trial may have continued after it. The copy does not contain answers
+        given since then, and participants who return are assigned again, with coins that the lost file did
+        not have. A private design draws noise again for nodes for which the lost file had already drawn it,
+        so the guarantee depends on the number of runs, which cannot be determined from a copy.
 
         Parameters
         ----------
         reason, by : str
             The reason and the person responsible; the journal stores both.
         head : str, optional
-            The `head` of the last status of the lost file, after which it gave no further answer. If it
-            equals that of the copy, nothing was lost, and the guarantee of logs is unchanged.
+            The `head` of the last status of the lost file, after which it gave no further answer. If it is
+            equal to the head of the copy, nothing was lost, and the guarantee of logs is unchanged.
         runs : int, optional
             Number of lost files that continued from this copy: the trial's own, and each earlier one that was
             restored from the same copy and continued. For each of them, the guarantee of logs includes
@@ -365,7 +365,7 @@ class Operations(LookOperations):
         return self._requests.change(lambda replay: replay.remove_arm(arm, key, reason, by))
 
     def add_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
-        """Add an arm, which may be assigned from now on; until now, its probability was 0.
+        """Add an arm, which can be assigned from now on; until now, its probability was 0.
 
         The design continues as if it had had the arm from the beginning and had never assigned it. This is
         for `Uniform`, `EpsilonGreedy`, `Thompson`, `TopTwoThompson` and `ExplorationSampling` without
@@ -422,7 +422,7 @@ class Operations(LookOperations):
             Identifier of the participant.
         key : str or int
             Identifies the request, as for `assign`. It remains readable, as do the reason and the person
-            responsible: do not name anyone in them.
+            responsible: do not include names of participants in them.
         reason, by : str
             The reason and the person responsible.
 
@@ -475,13 +475,13 @@ class Operations(LookOperations):
         ----------
         others : sequence of Trial
             Other trials, which must be open: their noise is examined as well, and no draw may recur in
-            another file. They may include copies and their continuations: rows that files have in common
+            another file. They may include copies and their continuations: rows that several files contain
             count once.
 
         Returns
         -------
         NoiseAudit
-            Every kind of test with its findings, and a table of them.
+            All kinds of tests with their findings, and a table of them.
 
         Raises
         ------

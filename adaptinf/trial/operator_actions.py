@@ -67,7 +67,7 @@ class Act:
         "add_site", "add_kits", "retire_kit", "retention", "alarm" (raised or cleared by a service), or "sent"
         (a webhook was notified).
     reason : str or None
-        The reason; None if it was about a participant who was erased.
+        The reason; None if the action concerned a participant who was erased.
     by : str or None
         Who did it, if stated.
     decision : int or None
@@ -91,15 +91,16 @@ class Act:
     alarm : str or None
         Name of the alarm.
     raised : bool or None
-        Whether it was raised, or cleared.
+        Whether it was raised or cleared.
     hook : str or None
         Name of the webhook.
     days : int or None
-        For how long names are kept after the end of the trial.
+        How long names are kept after the end of the trial.
     version : str or None
         The version of adaptinf that decides from this row on.
     differing : int or None
-        Number of earlier rows that this version would have written differently, and that stand as written.
+        Number of earlier rows that this version would have written differently and that are accepted as
+        written.
     looks : list or None
         When the looks of a changed plan are.
 
@@ -160,12 +161,12 @@ Mark = Callable[[str, Any], str | None]
 
 
 class Acts:
-    """A session, whether it accepts requests, and the actions on it."""
+    """A session, whether it accepts requests, and the actions performed on it."""
 
     copied = ""
     """Why the file is a copy that must not be changed, `MARKED` or `ELSEWHERE`; empty if it is not one."""
     foreign = ""
-    """Why the installed version accepts no requests: another one decides; empty if it decides itself."""
+    """Why the installed version accepts no requests (another one decides); empty if it decides itself."""
     here: Place | None = None
     """Location of the file. All three are set by any caller that requests a change."""
 
@@ -215,7 +216,7 @@ class Acts:
         return sum(act["kind"] == "restore" for act in self.acts)
 
     def copy_of(self, here: Place, marked: bool) -> str:
-        """Why the file here, which backup may have marked, is a copy; empty if it is not one."""
+        """Why this file, which backup may have marked, is a copy; empty if it is not one."""
         if marked:
             return MARKED
         return "" if self.place is None or same_place(self.place, here) else ELSEWHERE
@@ -254,7 +255,7 @@ class Acts:
     def restore(
         self, reason: Any, by: Any, head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]
     ) -> Entry | None:
-        """Let a copy replace the trial; None if it has already done so."""
+        """Let a copy replace the trial; None if it has already replaced it."""
         refuse("restore", act_problems(reason, by))
         if self.state == FINISHED:
             raise ParameterError("restore", [f"the trial is finished: {self.reason:.200}"])
@@ -371,7 +372,7 @@ class Acts:
         keep_key(self.session, "erase", plain(key), step)
 
     def _refuse_unkept(self, step: int) -> None:
-        """State that a design uses contexts, and needs this one, or that no file can store its memory."""
+        """State that a design uses contexts and needs this one, or that no file can store its memory."""
         if not self.session.by_context:
             return
         name, problems = self.declared["design"], []
@@ -390,7 +391,7 @@ class Acts:
         return None if memory is None else base64.b64encode(pack(memory)).decode()
 
     def _opened(self) -> Session:
-        """The session as it was at the start, with its own coins and all arms that have joined."""
+        """The session in its initial state, with its own coins and all arms that have joined."""
         declared = {**self.declared, "arms": list(self.session.arms)}
         return session_of(declared, self.design, self.nodes)[0]
 

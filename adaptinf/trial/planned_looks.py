@@ -39,14 +39,14 @@ DAY = 86_400.0
 
 
 class Due(NamedTuple):
-    """A look that is due, and what it uses: the participants up to it, all of whose outcomes have arrived."""
+    """A look that is due and its data: the participants up to it, all of whose outcomes have arrived."""
 
     plan: StatedPlan
     stage: int
     log: AdaptiveLog
 
     def computed(self) -> Ahead | None:
-        """The look, which may take long; None if it cannot be computed, which `take` explains."""
+        """The look, which may take a long time; None if it cannot be computed, as `take` explains."""
         try:
             return Ahead(self.log, self.plan.look(self.log, self.stage))
         except (ParameterError, InvalidForLog):
@@ -66,14 +66,14 @@ class Ahead(NamedTuple):
 
 
 class PlannedLooks(Acts):
-    """The looks of a trial, and what follows from them."""
+    """The looks of a trial, and their consequences."""
 
     recomputes = False
-    """Whether looks are recomputed from the rows before them, and compared."""
+    """Whether looks are recomputed from the rows before them and compared with those recorded."""
     now = ""
     """The time, set by any caller that requests a change."""
     _read: tuple[Any, StatedPlan] | None = None
-    """The plan, and the arguments of which it was made."""
+    """The plan, and the arguments from which it was made."""
 
     @property
     def by_date(self) -> bool:
@@ -128,7 +128,7 @@ class PlannedLooks(Acts):
 
     @property
     def plan(self) -> StatedPlan | None:
-        """The trial's plan as last changed, if it has one."""
+        """The trial's plan after its last change, if it has one."""
         stored = self.stated_plan
         if stored is not None and (self._read is None or self._read[0] != stored):
             self._read = stored, plan_from(stored, self.design)
@@ -148,7 +148,7 @@ class PlannedLooks(Acts):
 
     @property
     def _planning(self) -> Entry:
-        """The entry that states the plan: that of the last change, or the first one of the trial."""
+        """The entry that states the plan: that of its last change, or the first entry of the trial."""
         changed = [act for act in self.acts if act["kind"] == AMENDED_PLAN]
         return changed[-1] if changed else self.declared
 
@@ -201,7 +201,7 @@ class PlannedLooks(Acts):
 
     @property
     def ending(self) -> Entry | None:
-        """The look at which the plan ended the trial, unless someone continued it."""
+        """The look at which the plan ended the trial, unless the trial was continued."""
         last: Any = ended(self.looks)
         return None if last is None or last["overridden"] else last
 
@@ -232,9 +232,9 @@ class PlannedLooks(Acts):
         return Due(plan, due[0], self._used(plan, due[0]))
 
     def take(self, ahead: Ahead | None = None) -> Iterator[tuple[Any, Entry | None]]:
-        """The looks that are due, in order, each with its row; or the last one again, without a row.
+        """The looks that are due, in order, each with its row; if none is due, the last look without a row.
 
-        The first may have been computed ahead, so that nobody has to wait for it here.
+        The first may have been computed in advance, so that no one has to wait for it here.
         """
         plan = self._needed()
         refuse("look", self._if_closed())
@@ -390,7 +390,7 @@ class PlannedLooks(Acts):
         )
 
     def planned(self, log: AdaptiveLog, also: Sequence[Entry] = ()) -> AdaptiveLog:
-        """The log with the plan, its looks, and further ones; the same log if there is no plan."""
+        """The log with the plan, its looks and further looks; the same log if there is no plan."""
         if PLAN not in self.declared or log.design is None:
             return log
         kept = ("stage", "rounds", *NUMBERS, *ARMS, "decision")
@@ -425,7 +425,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def plain_list(value: Any) -> Any:
-    """Labels as rows store them."""
+    """Labels in the form in which rows store them."""
     return [plain(one) for one in value] if isinstance(value, tuple) else plain(value)
 
 
@@ -531,12 +531,12 @@ class LookOperations:
         Parameters
         ----------
         looks : sequence
-            All looks, the first ones as taken. The last may be at most the trial's horizon, as given to
-            `Trial.create`.
+            All looks; the first ones must be those that were taken. The last may be at most the trial's
+            horizon, as given to `Trial.create`.
         reason, by : str
             The reason and the person responsible; the journal stores both.
         blinded : bool
-            Whether nobody who decided on the change had seen results by arm. Required once a look has been
+            Whether no one who decided on the change had seen results by arm. Required once a look has been
             taken: the level does not hold if results by arm determine later looks.
         **changes
             As in `Plan.amended`, plain values.

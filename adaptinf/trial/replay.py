@@ -72,14 +72,14 @@ class Replay(Supplied):
     """The session of a trial, its keys, and whether it accepts requests."""
 
     unread: frozenset[int] = frozenset()
-    """Decisions with unreadable fields that no row has so far declared erased."""
+    """Decisions with unreadable fields that no row read so far has declared erased."""
     stopped = 0
-    """In a rehearsal: number of a row that differs and cannot stand as written, after which it ends."""
+    """In a rehearsal: number of the differing row that cannot be accepted as written, which ends it."""
     differences: list[Difference] | None = None
     """In a rehearsal: rows that the installed version would write differently."""
 
     switched: Callable[[], int] = staticmethod(int)
-    """Number of a row before which all rows stand as written; 0 if there is none."""
+    """Number of a row before which all rows are accepted as written; 0 if there is none."""
 
     def assign(
         self, unit: Any, context: Any, key: Any, site: Any = None, new: bool = False
@@ -240,7 +240,7 @@ class Replay(Supplied):
         return f"row {number} {problem}{hint}"
 
     def _stands(self, number: int, said: Entry, again: Entry | None) -> bool:
-        """Let a decision stand as written, if it may."""
+        """Accept a decision as written, if that is permitted."""
         difference = difference_of(number, said, again)
         if number >= self.switched():
             if self.differences is None:
@@ -249,7 +249,7 @@ class Replay(Supplied):
         return again is not None and difference.may_stand and self._adopted(said, again) == said
 
     def _adopted(self, said: Entry, again: Entry) -> Entry | None:
-        """The entry of a decision after it was taken as written; the design continues from it."""
+        """The entry of a decision, accepted as written; the design continues from it."""
         step = said["round"] - 1
         try:
             stand(self.session, step, said["arm"], said["status"], said["propensities"])
@@ -308,7 +308,7 @@ class Replay(Supplied):
         return {"kind": "unblind", **{name: said[name] for name in names}}
 
     def _taken_again(self, said: Entry) -> Entry:
-        """The entry for a file that replaced the trial, if that is allowed."""
+        """The entry for a file that replaced the trial, if that is permitted."""
         refuse(said["kind"], act_problems(said["reason"], said["by"]))
         if self.state == FINISHED and said["kind"] == "restore":
             raise ParameterError("restore", ["the trial is finished"])

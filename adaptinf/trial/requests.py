@@ -77,13 +77,13 @@ class Requests:
     def change_all(
         self, acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]], purge: bool = False
     ) -> list[_Answer]:
-        """The same for several requests or actions: either all are then on disk, or none is."""
+        """The same for several requests or actions: afterwards, either all of them are on disk or none."""
         return self._change(acts, purge, several=not purge)
 
     def change_each(
         self, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
     ) -> list[_Answer | ParameterError]:
-        """The same for independent requests: the answer to a refused request is its error."""
+        """The same for independent requests; the answer to a refused request is its error."""
 
         def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Rows]]:
             for act in acts:
@@ -142,7 +142,7 @@ class Requests:
             self._heads.warn()
 
     def _end(self) -> None:
-        """End a transaction: what was not committed is lost."""
+        """End a transaction; anything that was not committed is lost."""
         self.sealing.let_go()
         self.journal.rollback()
 
@@ -152,7 +152,7 @@ class Requests:
         return self._copied
 
     def _foreign(self, replay: Replay) -> str:
-        """Why the installed version accepts no requests; empty if it decides, or is about to."""
+        """Why the installed version accepts no requests; empty if it makes the decisions, or soon will."""
         return "" if self.differences is not None else other_version(replay.decides["adaptinf"])
 
     def copied(self, replay: Replay) -> str:
@@ -210,7 +210,7 @@ class Requests:
             self._end()
 
     def stuck(self, replay: Replay) -> bool:
-        """Whether snapshots are not written although they are due."""
+        """Whether snapshots that are due have not been written."""
         behind = self.journal.rows - self._snapshots.number()
         return not replay.declared["own"] and behind >= 2 * EVERY
 
@@ -269,7 +269,7 @@ class Requests:
         return replay
 
     def _switched(self) -> int:
-        """Number of a row after the one being read before which all rows stand as written; 0 if none."""
+        """Number of a row after the current one before which all rows are accepted as written; 0 if none."""
         journal = self.journal
         if journal.rows >= self._searched:
             for number, entry, _ in journal.after(journal.rows, journal.head):
@@ -286,7 +286,7 @@ class Requests:
             raise JournalError(path, problems[0])
 
     def _resume(self, path: str) -> None:
-        """Continue from the snapshot if there is one; a damaged one is reported, and will be replaced."""
+        """Continue from the snapshot if there is one; if it is damaged, it is reported and later replaced."""
         _, entry, _ = next(self.journal.news(), (0, None, ""))
         if entry is None or entry["own"]:
             return

@@ -2,14 +2,14 @@
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
 The digests of the rows cover the ciphertexts, and the secrets are in a separate table: if one is destroyed,
-nobody can read what it sealed, and the rows still follow from each other. If the trial has a key, the table
-contains ciphertexts of the secrets under its data key.
+no one can read what was sealed with it, but the rows still follow from each other. If the trial has a key,
+the table contains ciphertexts of the secrets under its data key.
 
 A snapshot, the state after a certain row of the journal, is a cache: a trial is opened without recomputing
-all decisions. The changes between two snapshots are a part, which is written once; the digest of a part
-covers those before it. The design's memory is written again each time, and its digest covers all parts, the
-number of the row and the row's own digest. Snapshots contain fields of all participants; they have one
-secret, which an erasure changes.
+all decisions. The changes between two snapshots form a part, which is written once; the digest of a part
+covers all earlier parts. The design's memory is written again each time, and its digest covers all parts, the
+number of the row and the row's own digest. Snapshots contain fields of all participants; they are sealed with
+one secret, which changes at each erasure.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Sealing:
         raise JournalError(str(self._journal.path), problem)
 
     def sealed_snapshot(self, content: bytes, place: str) -> bytes:
-        """The snapshot as stored in the file, under its own name."""
+        """The snapshot in the form in which the file stores it, with its own name."""
         if len(content) >= _LONGEST:
             raise FileError(str(self._journal.path), "written", "the snapshot is too long")
         if self._journal.key is not None:
@@ -174,14 +174,14 @@ class Sealing:
         self._many.update(self._journal.ask("read", cursor.fetchall))
 
     def _newest(self) -> int:
-        """An upper limit of the numbers of secrets in the file; later ones are found with their rows."""
+        """An upper limit for the numbers of secrets in the file; later ones are found with their rows."""
         if self._largest is None:
             found = self._journal.ask("read", lambda: _LARGEST.value(self._journal.connection))
             self._largest = MARKS if found is None else int(found)
         return self._largest
 
     def _settle(self, number: int) -> None:
-        """Note that there may be a secret of this number."""
+        """Record that there may be a secret with this number."""
         self._largest = max(self._newest(), number)
 
     def load(self) -> None:
@@ -197,7 +197,7 @@ class Sealing:
         self._many, self._largest = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
-        """Problems with the secrets of this many decisions, some of them erased."""
+        """Problems with the secrets of this number of decisions, some of which were erased."""
         gone, stored = set(erased), self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))
         known = {number: self._plain(number, secret) for number, secret in stored}
         # The secret of snapshots is created with the first one and belongs to no decision.
@@ -226,7 +226,7 @@ class Sealing:
     def mark(self, what: str, value: Any) -> str | None:
         """Substitute for the name of an erased unit or key; None after the secret was destroyed.
 
-        It is recognised by the same value, and reveals nothing without the secret.
+        The same name always has the same substitute, which reveals nothing without the secret.
         """
         secret = self.secret(MARKS)
         if secret is None:
@@ -347,7 +347,7 @@ class Snapshots:
         return number, Marks(decided, told, amended, tuple(keys))
 
     def number(self) -> int:
-        """The row of the snapshot, unchecked; 0 if there is none."""
+        """The row of the snapshot, which is not checked; 0 if there is none."""
         connection = self._journal.connection
         if not sa.inspect(connection).has_table(_STATE.name):
             return 0
@@ -378,7 +378,7 @@ class Snapshots:
 
 
 def versions() -> dict[str, str]:
-    """Fingerprint of the code behind a snapshot's decisions: other code recomputes all of them."""
+    """Fingerprint of the code that made a snapshot's decisions; different code recomputes all of them."""
     return {
         "adaptinf": package_hash(),
         "numpy": np.__version__,

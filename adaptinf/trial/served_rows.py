@@ -1,6 +1,6 @@
 """Rows of a trial that is served: tokens, of which the journal keeps only digests, and alarms.
 
-Rows about alarms, and about who was told of them, survive the process that raised them.
+Rows about alarms, and about who was notified of them, remain after the process that raised them has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adaptinf.trial.supplies.supplied import Supplied
 from adaptinf.trial.supplies.supply import where_problems
 
 ROLES = ("assigner", "recorder", "monitor", "statistician", "operator", "unblinder")
-"""The roles that a token may have; one table, in `adaptinf/service/roles.py`, states what each may do."""
+"""The roles that a token can have; a table in `adaptinf/service/roles.py` states what each permits."""
 SITED = ("assigner", "recorder", "monitor", "unblinder")
 """Roles whose tokens may be limited to one site; the others act on the whole trial."""
 ISSUED, REVOKED = "token", "revoke"
@@ -44,7 +44,7 @@ class Token:
     site : str or None
         The site to which it is limited.
     text : str
-        The text that the program sends: only the call that issues the token returns it; otherwise it is
+        The text that the program sends. Only the call that issues the token returns it; otherwise it is
         empty, because the file contains only its SHA-256 digest.
 
     Examples
@@ -67,7 +67,7 @@ class Token:
     text: str = field(default="", repr=False)
 
     def serves(self) -> bool:
-        """Whether it has neither been revoked nor expired."""
+        """Whether it has not been revoked and has not expired."""
         return self.revoked is None and datetime.now(UTC) < datetime.fromisoformat(self.expires)
 
 
@@ -151,14 +151,14 @@ def alarm_row(acts: Acts, alarm: str, raised: bool) -> Entry | None:
 
 
 def told_until(acts: Acts, hook: str) -> int | None:
-    """The last row of which a webhook was notified; None if the webhook is new."""
+    """The last row of which a webhook was notified; None if there was none."""
     return max(
         (act["notice"] for act in acts.acts if act["kind"] == SENT and act["hook"] == hook), default=None
     )
 
 
 def sent_row(acts: Acts, hook: str, notice: int) -> Entry | None:
-    """The entry that a webhook was told of all rows up to one; None if it was before, or for a copy."""
+    """The entry that a webhook was notified of all rows up to one; None if it already was, or for a copy."""
     known = told_until(acts, hook)
     if acts.closed or (known is not None and known >= notice):
         return None

@@ -60,7 +60,7 @@ class Nodes:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Draw nothing, and use all waiting rows instead."""
+        """Draw nothing, but use all waiting rows."""
         self._following = True
         try:
             yield
@@ -70,17 +70,17 @@ class Nodes:
             self._following = False
 
     def leave(self) -> None:
-        """Use the waiting rows unchanged: the request to which they belong cannot be recomputed."""
+        """Use the waiting rows without changes: the request to which they belong cannot be recomputed."""
         self._waiting.clear()
 
     def drawn(self) -> list[Entry]:
-        """The rows for what has been drawn since the last call."""
+        """The rows for the noise that has been drawn since the last call."""
         fresh, self._fresh = self._fresh, []
         return fresh
 
 
 def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dict[str, Any]:
-    """The first entry's content on noise and window; empty if there is no noise to draw."""
+    """What the first entry states about noise and the window; empty if no noise is drawn."""
     name, promised = type(design).__name__, design.guarantee(horizon, n_arms)
     # In this case nothing depends on rewards, so there is no noise to draw.
     if promised is None or promised.epsilon == 0.0:
@@ -133,7 +133,7 @@ class NoiseAudit:
         Number of nodes of noise that were examined; rows shared by several files count once.
     tests : tuple of NoiseTest
         Every kind of test: its name, its number of single tests, the log of a bound on the probability that
-        noise with the stated distribution looks this unusual in any of them, and the finding, in words.
+        noise with the stated distribution is as unusual as this in any of them, and the finding, in words.
     not_covered : str
         The reason why the results must not be published.
 
@@ -157,7 +157,7 @@ class NoiseAudit:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The findings, in words; empty if the noise looks as it should."""
+        """The findings, in words; empty if the tests found nothing unusual."""
         return tuple(test.finding for test in self.tests if test.finding)
 
     def to_frame(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Which file contains a trial: its location, its permissions, and the guarantee after it was replaced.
+"""The file that contains a trial: its location, its permissions, and the guarantee after it was replaced.
 
 The location of a file, which is preserved when it is renamed, distinguishes the trial's own file from a copy.
 """
@@ -109,7 +109,7 @@ def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) 
 
 
 def place_of(path: Path) -> Place:
-    """Device, inode and birth time (in nanoseconds, or None if the system does not tell) of a file."""
+    """Device, inode and birth time of a file, in nanoseconds or None if the system does not provide it."""
     # The file is not opened, because closing it would release SQLite's locks on it in this process.
     status = os.stat(path)
     return {"device": status.st_dev, "inode": status.st_ino, "born": _born(path, status)}
@@ -146,7 +146,7 @@ def _born(path: Path, status: os.stat_result) -> int | None:
 
 @functools.cache
 def _statx() -> Any:
-    """Linux's call for birth times, which `os.stat` omits; None elsewhere."""
+    """Linux's call for birth times, which `os.stat` omits; None on other systems."""
     if sys.platform != "linux":
         return None
     try:
@@ -156,7 +156,7 @@ def _statx() -> Any:
 
 
 def make_owners(path: Path) -> None:
-    """Create the file, readable only by its owner, before SQLite does; an existing one is kept."""
+    """Create the file, readable only by its owner, before SQLite creates it; an existing file is kept."""
     # Links are not followed, because other users may have placed them. SQLite gives the files that it creates
     # beside this one the same mode, whatever the umask.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)

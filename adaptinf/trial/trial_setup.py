@@ -46,11 +46,11 @@ class Coins:
         self.generator = np.random.Generator(self._bits)
 
     def stir(self, fresh: bytes) -> None:
-        """Let all later coins also depend on bytes that nobody knew before."""
+        """Make all later coins also depend on bytes that no one knew before."""
         self._keyed = _keyed(self._of(fresh))
 
     def _of(self, event: bytes) -> bytes:
-        """HMAC-SHA256 of an event's name under the seed, which was prepared once."""
+        """HMAC-SHA256 of an event's name, with the seed as the key, which was prepared once."""
         mac = self._keyed.copy()
         mac.update(event)
         return mac.digest()
@@ -190,7 +190,7 @@ def design_of(path: str, entry: Entry, given: Any) -> Design:
 
 
 def session_of(entry: Entry, design: Design, draw: Draw) -> tuple[Session, Coins]:
-    """The session described by a first entry, and its coins; exact noise comes from `draw`."""
+    """The session that a first entry describes, and its coins; exact noise comes from `draw`."""
     coins = Coins(bytes.fromhex(entry["seed"]))
     declared: Any = tuple(entry[name] for name in _DECLARED)
     window, noise = entry.get("outcome_window"), entry.get("noise", "simulation")

@@ -123,18 +123,19 @@ errors are in parentheses.
 {table}
 
 The *oracle* is the mean of inverse-probability scores with the true means. It has no bias if arms are drawn
-with the logged propensities; here its mean error is {mean(exact)}. The largest standard score of the
-arms' counts, less their propensities, is **{drawn_as_logged(logs):.1f}**.
+with the logged propensities; here its mean error is {mean(exact)}. The largest standardised difference
+between the arms' counts and the sums of their propensities is **{drawn_as_logged(logs):.1f}**.
 
 - **The trial**: arms are drawn with the logged propensities, and AIPW with equal weights has no bias.
 - **Weights**: the default has a bias of a hundredth or two of its standard error. Its weights depend on
   earlier outcomes: if the first outcomes of an arm are good, a greedy design assigns it more often, and its
-  later rounds have greater weights. The estimate is a ratio of weighted sums, whose bias is of order 1/T.
-- **Selection**: no interval is given if an arm has hardly any successes or failures among the rounds that
-  both arms had. In the logs without one, arm a had {np.median(few) if few else math.nan:.0f} successes
-  (median), so c - a was too large. The others therefore have a negative mean error, although the estimator
-  has almost no bias over all logs. A simulation that leaves out logs without an interval, as its coverage
-  must, shows this as a bias.
+  later rounds receive larger weights. The estimate is a ratio of weighted sums, whose bias is of order 1/T.
+- **Selection**: no interval is given if an arm has hardly any successes or failures among the rounds in which
+  both arms were available. In the logs without an interval, arm a had {
+        np.median(few) if few else math.nan:.0f} successes (median), so c - a was too large.
+  The remaining logs therefore have a negative mean error, although the estimator has almost no bias over all
+  logs. A simulation that omits logs without an interval, as the computation of coverage requires, shows this
+  as a bias.
 """
 
 

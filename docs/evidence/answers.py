@@ -93,13 +93,14 @@ is {AIM * 1_000:g} ms.
 
 ## Widths beside confseq's on the same data
 
-The rewards of one arm are 0 or 1, at three rates, with {runs} sequences for each. Mean width of 95% sequences
-that are tuned for {confseq.TUNED:,} rounds, after 100, 1,000 and 10,000: of this library, of confseq 0.0.11,
-and their ratio. confseq's are `bernoulli_confidence_interval`, and `gamma_exponential_mixture_bound` at scale
-1, tuned for a variance of {confseq.TUNED / 4:g}, of the squared distances of rewards from the mean before
-them. Its sequences are intersected over {len(confseq.GRID)} times, and the library's over all times. The
-numbers of confseq are stored in `tests/reference/inference/confseq_widths.csv`, with the script that produced
-them. The largest ratio is {most:.3f}.
+The rewards of one arm are 0 or 1, at three rates, with {runs} sequences for each. The table shows the mean
+widths of 95% sequences that are tuned for {confseq.TUNED:,} rounds, after 100, 1,000 and 10,000 rounds, for
+this library and confseq 0.0.11, and their ratio. From confseq, `bernoulli_confidence_interval` is used, and
+`gamma_exponential_mixture_bound` at scale 1, tuned for a variance of {confseq.TUNED / 4:g}, with the squared
+distances of rewards from the mean of earlier ones. The sequences of confseq are intersected over
+{len(confseq.GRID)} time points, those of this library over all rounds. The numbers from confseq are stored in
+`tests/reference/inference/confseq_widths.csv`, with the script that produced them. The largest ratio is
+{most:.3f}.
 
 | rate | rounds | beta-binomial | confseq | ratio | gamma-exponential | confseq | ratio |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -28,12 +28,12 @@ Command: `python docs/evidence/bad_input.py`. Seed: {seed}. Date: {stamp}. Proce
 {seconds:.0f} s.
 
 {inputs:,} damaged files and frames of {kinds:,} kinds (a kind combines a format with a type of damage, such
-as "foreign CSV, a cell with a trailing blank"), made by `tests/properties/bad_input`: bytes lost, flipped,
-doubled, swapped and overwritten. Other inputs have different encodings, newlines, delimiters or quotes, or a
-different format under the same name. Cells, columns, headers and rows were lost, doubled, swapped, scaled or
-given other types; frames contained odd values and types of pandas, polars, pyarrow and NumPy. Raw JSON was
-inserted into every field of an event, and flags, orders, subjects and records of a trial were damaged. All
-kinds are used in turn, with random values; the tests run {first} other inputs.
+as "foreign CSV, a cell with a trailing blank"), made by `tests/properties/bad_input`: bytes were lost,
+flipped, doubled, swapped and overwritten. Other inputs have different encodings, newlines, delimiters or
+quotes, or a different format under the same name. Cells, columns, headers and rows were lost, doubled,
+swapped, scaled or given other types; frames contained odd values and types of pandas, polars, pyarrow and
+NumPy. Raw JSON was inserted into every field of an event, and flags, orders, subjects and records of a trial
+were damaged. All kinds are used in turn, with random values; the tests use {first} other inputs.
 
 The correct outcome for an input is determined by slow, literal readers that do not use the library
 (`oracle.py`, `foreign_readings.py`): Python's strict CSV parser, strict JSON, a field-by-field reader of
@@ -48,10 +48,10 @@ transport files, and the rules for a log, written as sums, comparisons and sets 
 - *right*: the original log, if the damage did not affect anything that a log contains, or the log that a
   harmless variant represents (with other byte-order marks, newlines, quotes, order of columns, ...). A
   refusal of such a variant is *good, refused*.
-- *cannot be seen*: a log that differs from the original, but is the one that the damaged input represents
-  under the literal reading.
+- *cannot be seen*: a log that differs from the original, but is the log that the damaged input represents
+  when read literally.
 - *traceback*: any other exception, or a warning from another library.
-- *silent*: a log that differs from the input, or a log from an input that must be refused.
+- *silent*: a log that differs from the input, or a log that was read from an input that must be refused.
 
 ## What cannot be detected
 
@@ -62,7 +62,7 @@ detect this. They are listed [one by one](bad_input_unseen.md).
 | --- | {rules} |
 {unseen}
 
-Files written by adaptinf contain a digest of their contents, so no damage to them is of this kind.
+Files written by adaptinf contain a digest of their contents, so damage to them is never of this kind.
 
 ## Faults
 

@@ -31,16 +31,16 @@ experiments: each kind has one correct outcome, which is known from its construc
 the library. Either the input is read, with exactly the values that the rows had before they were written
 (every column of a log, and the mean of every arm to 1e-12), or it is refused by one error of the library
 whose text states the cause: the column and, for a cell, its line or row; the part of a folder; or the file,
-its encoding or its separator. Each is given to {doors} of its doors, drawn at random: `read_log` (also of
-bytes and standard input), `AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf validate`, followed by
-`adaptinf analyze` where nothing is found wrong. {uses:,} uses in all.
+its encoding or its separator. Each input is passed to {doors} of the entry points that accept it, drawn at
+random: `read_log` (also of bytes and standard input), `AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf
+validate`, followed by `adaptinf analyze` if no problem is found. {uses:,} uses in all.
 
 | family | kinds | files | uses | right | refused | nameless | good, refused | traceback | silent |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {counts}
 
 - *right*: the values that were read are correct. *Refused*: refused, as it should be, with an error that
-  states the cause. *Nameless*: refused by an error that does not state the cause. *Good, refused*: refused,
+  states the cause. *Nameless*: refused with an error that does not state the cause. *Good, refused*: refused,
   although it should be read.
 - *traceback*: any other exception, or a warning from another library.
 - *silent*: read with incorrect values, or read although it should be refused.
@@ -52,8 +52,8 @@ bytes and standard input), `AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf val
 ## Expectations that were wrong
 
 The expectations were written before the first run. The following expectations were changed afterwards,
-because they required something that an entry point cannot know, or one particular wording among several that
-state the cause:
+because they required information that an entry point cannot have, or one particular wording among several
+that state the cause:
 
 - `aggregate` sums in an engine without line numbers. For a value that is missing, infinite or out of range,
   an object of another type, or a missing label, it must state the column and the number of rows, but not a
@@ -62,14 +62,14 @@ state the cause:
   that contain them.
 - If a header is repeated in the middle of a file, the error may refer to any of the columns that contain
   numbers.
-- Where a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file. A
+- If a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file. A
   column that is missing for one arm may be identified by the arm, a part without a header by the columns that
   it lacks, and a text named `.parquet` by the damage.
 - If rewards are missing, the means are compared with those of the columns, because no estimator of plain
   means is valid in that case.
 - The command line writes an option as `--date-format`, not as `date_format`.
-- Ties of shuffled rows are within one day, because batches of days would otherwise recur.
-- Text stamps in a frame are not times for `aggregate`: frames contain times.
+- Tied rows are shuffled only within one day, because batches of days would otherwise recur.
+- `aggregate` does not read text in a frame as time stamps, because frames can contain times.
 
 ## Faults
 

@@ -38,20 +38,21 @@ the paper's table, which does not follow from the paper's equations ([errata](..
 {schedule}
 
 For d from 2 to {largest_d} and K from d to {largest_k:,}, {pairs:,} pairs, lambda (to a relative 1e-9), M_1,
-M and all s_p of the library are those of the equations in {agreeing:,}.
+M and all s_p of the library agree with the equations in {agreeing:,}.
 
 ## Normal noise
 
 The table shows the standard deviation of the noise of a sum at delta = {delta:g}, and the delta that the
-classical calibration actually gives; for more figures, see [normal noise](gaussian.md).
+classical calibration actually achieves; for more figures, see [normal noise](gaussian.md).
 
 {gaussian}
 
 ## MAX-DET
 
-For {cases:,} normal feature matrices each, the table shows the share of cases in which exchange finds the
-largest determinant of all, the smallest ratio of the two determinants, and the largest absolute coefficient
-of any arm in terms of the collection, minus 1; the tolerance is 1e-6, and the error bound allows for it.
+For {cases:,} normal feature matrices each, the table shows the share of cases in which the exchange algorithm
+finds the largest of all determinants, the smallest ratio of the two determinants, and the largest absolute
+coefficient of any arm in terms of the collection, minus 1; the tolerance is 1e-6, and the error bound allows
+for it.
 
 {collections}
 

@@ -307,9 +307,9 @@ Throughout, the number after ± is one Monte Carlo standard error.
 
 `audit.simulate_bias` at the true means, with {runs:,} runs, is compared with the true bias, which is exact
 for epsilon-greedy (by recursion over all states, that is, pulls and successes of both arms), and is otherwise
-computed from {truth_runs:,} other runs. *z* is their distance divided by their joint standard error; *bound*
-is the theorem's, if the design protects the privacy of the rewards. The bound for a difference is the sum of
-the bounds for the two arms. It is vacuous once it exceeds the largest possible bias.
+computed from {truth_runs:,} other runs. *z* is their difference divided by its standard error; *bound* is
+that of the theorem, if the design protects the privacy of the rewards. The bound for a difference is the sum
+of the bounds for the two arms. It is vacuous once it exceeds the largest possible bias.
 
 | design | T | sample mean of | mean | true bias | simulated bias | z | bound |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -320,10 +320,10 @@ Largest |z|: {largest:.2f} of {count}; normal errors exceed {limit:.2f} in 1% of
 ## At fitted means
 
 In practice, only fitted means are available. The table shows results over many logs: the mean error ± its
-standard error / the root mean square error of the last arm's difference from arm 0. They are given for the
-sample means, for these minus the simulated bias ({log_runs} runs per log), and for the estimate at whose
-means the bias was simulated (AIPW or ALEE; sample means if privacy corrects them). Logs in which an arm has
-no reward are omitted.
+standard error / the root mean square error of the last arm's difference from arm 0. These are given for the
+sample means, for the sample means minus the simulated bias ({log_runs} runs per log), and for the estimates
+at which the bias was simulated (AIPW or ALEE; sample means if privacy corrects them). Logs in which an arm
+has no reward are omitted.
 
 | design | logs | naive | corrected | fitted |
 | --- | --- | --- | --- | --- |
@@ -331,10 +331,10 @@ no reward are omitted.
 
 ## Diagnostics when nothing is wrong
 
-The table shows the share of p-values that are at most .05, before Holm's adjustment, and the share of logs
-with evidence in any check, after it. The number of logs with a test is in parentheses, because a test is
-skipped if there are too few rewards or random choices. The anytime test is exact, with level .05
-simultaneously over all rounds; the others are asymptotic, and the last one assumes that arm counts converge.
+The table shows the share of p-values that are at most .05, before Holm's adjustment, and the share of logs in
+which any check finds evidence after the adjustment. The number of logs with a test is in parentheses, because
+tests are skipped if there are too few rewards or random choices. The anytime test is exact, with level .05
+simultaneously over all rounds; the others are asymptotic, and the last test assumes that arm counts converge.
 
 {size_head}
 {sizes}

@@ -310,35 +310,37 @@ def page(runs: int, trials: int, n_jobs: int, command: str) -> tuple[str, list[s
         f"design and scenario. {spent:.0f} seconds with {n_jobs} processes on a machine with two cores that "
         "had other work.",
         "A plan is a design with an analysis. Each plan is simulated under a null hypothesis and an "
-        "alternative; Monte Carlo standard errors are in parentheses. After < and >, the one-sided 95% "
-        "limit of a share of 0 or 1 is given (1 - .05^(1/n) for none of n trials). Settings were chosen "
+        "alternative; Monte Carlo standard errors are in parentheses. The number after < or > is the "
+        "one-sided 95% limit for a share of 0 or 1 (1 - .05^(1/n) for none of n trials). Settings were "
+        "chosen "
         "before any measurement, such "
         "that the claims of the methods apply: exact and anytime methods claim 95% at any number of rounds, "
         "asymptotic ones for many rounds and propensities that are not small. Cases in which asymptotic "
-        "methods fall "
-        "short are on [the page of the inference suite](inference.md), and regressions (LinUCB, LinPriv) are "
+        "methods fall short are shown on [the page of the inference suite](inference.md), and regressions "
+        "(LinUCB, LinPriv) are "
         "on [theirs](regression.md). Rows labelled `not valid` are the naive baseline, and are not checked.",
         f"In {checks} checks, coverage must not be below .95 for methods that claim 95%, and type I "
         f"error rates must not be above .05, by more than {slack:.4f} (this gives one false alarm in 10,000 "
         "runs of the whole page). " + (" ".join(failed) if failed else "No check fails."),
         "## Plans",
-        "There are two arms with means .3 and .3 or .4, and for private designs .5 and .5 or .6. The "
+        "There are two arms with means .3 and .3 or .4, or, for private designs, .5 and .5 or .6. The "
         "binomial test compares arm 1's mean with .5. DPConSE has two groups with effects 0 or .1; "
         "LDPBandit's bin means are "
         "tested against .5. `missing` is the share of trials whose result has no interval for the term. "
         "Trials whose result lacks the term, for example because LDPBandit stored no mean of an arm in a "
-        "bin, are counted neither there nor in the coverage; in both cases, the null hypothesis is not "
+        "bin, are not counted there or in the coverage; in both cases, the null hypothesis is not "
         "rejected.",
         shown(frame),
         "## Operating characteristics",
-        "These tables are not checked. 200 participants are few for AIPW: a protocol must take its type I "
-        "error into account before it specifies the test.",
+        "These tables are not checked. For AIPW, 200 participants are few: its type I error rate must be "
+        "considered before a protocol specifies this test.",
         *tables,
         f"## PrivateUCB: {trials:,} trials of 10,000 rounds",
         "This example has epsilon 1 and five arms. Sample means, their correction by max-information and "
-        f"empirical Bernstein sequences took {seconds:.1f} seconds by the clock with {n_jobs} processes; "
-        "no trial creates a frame. At epsilon 1 and "
-        "10,000 rounds the correction is nearly uninformative; it is included to show its cost.",
+        f"empirical Bernstein sequences took {seconds:.1f} seconds of clock time with {n_jobs} processes; no "
+        f"frame is created for any trial. At epsilon 1 and 10,000 rounds, the correction is nearly "
+        f"uninformative; "
+        "it is included to show its cost.",
         markdown(numbers[columns]),
     ]
     return "\n\n".join(lines) + "\n", failed

@@ -164,7 +164,7 @@ def judge(frame: pd.DataFrame) -> str:
         f"which the interval is conservative, up to {frame.loc[allowed, 'coverage'].max():.4f}). "
     )
     if outside.empty:
-        return head + "All lie in [.94, .97] up to three Monte Carlo standard errors."
+        return head + "All coverages lie in [.94, .97], up to three Monte Carlo standard errors."
     return head + "Outside [.94, .97] by more than three Monte Carlo standard errors:\n\n" + markdown(outside)
 
 
@@ -186,7 +186,7 @@ A run without an interval (too few arrivals) is counted in the last column and e
 
 {verdict}
 
-The largest bias, in Monte Carlo standard errors, is {bias:.2f} over {cells} cells.
+The largest bias, in units of its Monte Carlo standard error, is {bias:.2f} over {cells} cells.
 
 {main}
 

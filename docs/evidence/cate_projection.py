@@ -22,16 +22,15 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 
 There are {rounds:,} rounds, three contexts x = 0, 1, 2 with shares .5, .3, .2, two arms, and normal rewards
 with variance 1, whose mean under control is 0, 1 and -1. In each context, the treatment is drawn with the
-probability that it is better (normal posterior under a flat prior, variance known), but either arm is drawn
-with at least the probability of the floor. The formula is `~ x`, which is correct for no effect and for the
-linear effect (0, .5, 1), and wrong for the curved one (0, -.5, 1.5). The truth is the best linear
-approximation over the contexts. The analysis uses AIPW scores with the arms' running means and t intervals;
-combined weights are based on the round's own propensities, and two-point weights on the exponent of the
-floor.
+probability that it is better (normal posterior under a flat prior, variance known), but the probability of
+either arm is at least the floor. The formula is `~ x`, which is correct for no effect and for the linear
+effect (0, .5, 1), and wrong for the curved one (0, -.5, 1.5). The truth is the best linear approximation over
+the contexts. The analysis uses AIPW scores with the arms' running means, and t intervals; combined weights
+are based on the round's own propensities, and two-point weights on the exponent of the floor.
 
-The table shows the slope. Bias is in units of the standard deviation of the estimates, with a Monte Carlo
-error of {bias_error:.3f}; the Monte Carlo error of a coverage of .95 is {cover_error:.3f}. The length
-of standard errors is relative to uniform weights.
+The table shows results for the slope. Bias is in units of the standard deviation of the estimates, with a
+Monte Carlo error of {bias_error:.3f}; the Monte Carlo error of a coverage of .95 is {cover_error:.3f}.
+Lengths of standard errors are relative to those with uniform weights.
 
 {table}
 """

@@ -203,17 +203,17 @@ PAGE = """\
 Command: `{command}`. Seed: {seed}. Date: {stamp}. Processor time: {seconds:.0f} s.
 
 A max-information correction counts the rounds whose reward can have affected the choice of the test. The
-default (`chosen_from="actions"`) counts those that can affect a later *action*. In this example, a test uses
-the last *released* contrasts as its centre. They are private, but they are computed from the same rewards as
-the test, and these rewards affect no action, so the default does not count them.
+default (`chosen_from="actions"`) counts rounds whose reward can affect a later *action*. In this example, a
+test uses the last *released* contrasts as its centre. They are private, but they are computed from the same
+rewards as the test, and these rewards do not affect any action, so the default does not count them.
 
 The trial is `DPConSE(epsilon=.05/.6)`, so ε for rewards is ε_D = .05. In the first half, all arrivals have
 one context, whose better arm is determined early. Six other contexts arrive only in the second half, all of
 their participants are randomised, and both arms have success probability 1/2 there. The null hypothesis of no
-effect is therefore true. The test rejects if the six raw sums are closer, in L1, to the released ones than
+effect is therefore true. The test rejects if the six raw sums are closer, in L1, to the released sums than
 sums of fair coins would be; for a centre fixed in advance, its p-value is exact (a convolution of binomial
-distributions). n and the level that a p-value must reach are medians over runs. The rejection rates at .05
-have exact 99% limits.
+distributions). The columns n and the required level of the p-value are medians over runs. The rejection rates
+at .05 have exact 99% limits.
 
 | setting | n, actions → releases | level, actions → releases | uncorrected | "actions" | "releases" |
 | --- | --- | --- | --- | --- | --- |
@@ -221,8 +221,8 @@ have exact 99% limits.
 
 With `chosen_from="releases"`, every randomised round counts, and no more than 5% of the runs reject in either
 setting. With T = 520,000, the level is unattainable. With T = 2,000, it is {reach}, which six sums near their
-centre can attain (the smallest possible p-value is {least:.1e}). The corrected columns
-of a result fitted with the default state that they do not cover such a selection.
+centre can reach (the smallest possible p-value is {least:.1e}). The corrected columns of a result fitted with
+the default state that they do not cover such a selection.
 
 The first two rows are runs of the design, round by round, with `correction_for` applied to their logs. The
 other rows are simulated through their sums, which have the same distribution: the arms of the second half are

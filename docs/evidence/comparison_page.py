@@ -210,11 +210,11 @@ def page(cells: Sequence[Cell], classes: Classes, counts: Counts, command: str) 
 {command}
 
 {len(grid)} cells ([list](comparison_cells.csv)) combine every design with every drift of the level at two
-lengths; rewards, numbers of arms and gaps are distributed over the cells. Every table of
-every cell has a class with its reason ([list](comparison_classes.csv)). Cells, classes and simulators
+lengths; rewards, numbers of arms and gaps are distributed over the cells. Every table in every cell is
+assigned to a class, with a reason ([list](comparison_classes.csv)). Cells, classes and simulators
 (`comparison_logs.py`, plain NumPy) were fixed before the first run. {much}.
 
-The following counts are by class; a table is one question about the logs of one cell, answered from rows or
+The following counts are by class; a table is one question about the logs in one cell, answered from rows or
 from sums:
 
 {_counted(entries)}
@@ -233,24 +233,24 @@ or not; a table that is refused is counted separately. *Contradicted*: the log m
 {TOLD_AT_LEAST:.0%} of the logs must be cautioned; a table that has sufficient coverage without a caution is
 counted separately. A Monte Carlo error is based on as many intervals as there are logs.
 
-A test is right if it does not reject the true value at 5%: the *t_test* compares the last arm with the first,
-and the *joint test* is of all differences, each at its true value. *best_arms* is right if arm A, a best arm,
-stays in the set at 5%. The *winner*'s interval must contain the mean of the arm that won; for *against A*, it
-must contain the difference between the best of the others and A. *Levels* are means over all rounds, or over
-those in which all arms could be chosen; *contrasts* compare all arms with A, *policy values* are those of two
-fixed policies, one mostly choosing A and one mostly the last arm, and a *policy contrast* is their
-difference. *Coefficients* are those of arms, and of arms times the context, in `reward ~ C(action) * x`,
-without x if it is not in the file; *effects by group* compare the last arm with A by context. *From sums*:
-batches are days, or hours if shares vary by the hour.
+A test is correct if it does not reject the true value at the 5% level: the *t_test* compares the last arm
+with the first, and the *joint test* concerns all differences, each at its true value. *best_arms* is correct
+if arm A, which is a best arm, remains in the set at 5%. The *winner*'s interval must contain the mean of the
+arm that won; for *against A*, it must contain the difference between the best of the others and A. *Levels*
+are means over all rounds, or over those in which all arms could be chosen; *contrasts* compare all arms with
+A, *policy values* are those of two fixed policies, one mostly choosing A and one mostly the last arm, and a
+*policy contrast* is their difference. *Coefficients* are those of arms, and of arms times the context, in
+`reward ~ C(action) * x`, without x if it is not in the file; *effects by group* compare the last arm with A
+by context. *From sums*: batches are days, or hours if shares vary by the hour.
 
 Batched Thompson has ten batches, given as `batch`; Thompson's floors are .05 per arm, .025 for four arms and
 .02 for ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. If the level changes by the
 hour, so do the shares of all designs except the coin, down to half of the floor. Arms are equal except for a
 gap of arm A. The level of all arms increases linearly by 1 sd, or in one step at half time, or at weekends,
 or oscillates by 1 sd within each of ten days, or is an autoregression with sd 1. An arm joins after 30% of
-the rounds, while the level increases linearly. The effect that changes sign is A's, from .3 sd to -.3, or
-from .6 to -.6 if there are 1,000 rounds. For rewards of 0 and 1, a size of 1 sd is .25, half of a standard
-deviation. All arms' propensities are known.
+the rounds, while the level increases linearly. An effect that changes sign is that of arm A; it changes from
+.3 sd to -.3 sd, or from .6 to -.6 if there are 1,000 rounds. For rewards of 0 and 1, a size of 1 sd is .25,
+half of a standard deviation. All arms' propensities are known.
 
 ## Failures
 
@@ -259,7 +259,7 @@ deviation. All arms' propensities are known.
 ## The rows of the first table
 
 The arms are equal and rewards are normal. The figures are coverage and, in parentheses, the share of logs
-that are cautioned or refused; they are bold if coverage is too low, or if a caution is unnecessary.
+that are cautioned or refused; figures are bold if coverage is too low, or if a caution is unnecessary.
 
 {_matrix(first, rows, ROWS, named=True)}
 
@@ -276,7 +276,8 @@ carry a caution.
 
 ## All cells, from rows
 
-The figures are coverage and, in parentheses, the share of logs that are cautioned or refused; bold as above.
+The figures are coverage and, in parentheses, the share of logs that are cautioned or refused; bold type is
+used as above.
 
 {_matrix(grid, entries, ROWS, named=False)}
 

@@ -153,14 +153,14 @@ def page(jobs: list[int], counted: list[Array], runs: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Rewards are normal with variance 1 around 0, and the second arm is better by {BETTER} or by nothing; each row
-is based on {runs:,} logs. *At once* is the share of logs in which all differences from the first arm lie in
-the intervals of `Contrasts` with its defaults. *from sums* is the same for `Sums` of the log, for the batched
-design. *single* is the mean coverage of individual 95% intervals; *cautioned* is the share of logs whose
-table carries a caution. With 20 arms, a floor of .05 implies uniform assignment.
+Rewards are normal with variance 1 and mean 0, and the second arm is better by {BETTER} or not at all; each
+row is based on {runs:,} logs. *At once* is the share of logs in which all differences from the first arm lie
+in the intervals of `Contrasts` with its defaults. *from sums* is the same for `Sums` of the log, under the
+batched design. *single* is the mean coverage of individual 95% intervals; *cautioned* is the share of logs
+whose table carries a caution. With 20 arms, a floor of .05 implies uniform assignment.
 
 {len(parts["contrasts"]) - len(below)} of {len(parts["contrasts"])} rows have simultaneous coverage of at
-least .94, less three Monte Carlo errors; of the others {told} of {len(below)} are cautioned in most logs.
+least .94, less three Monte Carlo errors; of the others, {told} of {len(below)} carry a caution in most logs.
 
 | design | at once | from sums | single | cautioned |
 | --- | ---: | ---: | ---: | ---: |
@@ -171,8 +171,8 @@ least .94, less three Monte Carlo errors; of the others {told} of {len(below)} a
 There are two arms with 0/1 rewards and 4,000 rounds; rows differ in the control's rate and the true lift. A
 lift is refused if there are fewer than 20 events in either arm, or if the control's mean is within 3 standard
 errors of 0; *covered* is the coverage of the available intervals. {len(parts["lifts"]) - len(weak)} of
-{len(parts["lifts"])} rows cover at least .93, less three Monte Carlo errors; of the others {cautioned} of
-{len(weak)} are cautioned in most logs.
+{len(parts["lifts"])} rows have coverage of at least .93, less three Monte Carlo errors; of the others,
+{cautioned} of {len(weak)} carry a caution in most logs.
 
 | design | covered | refused | cautioned |
 | --- | ---: | ---: | ---: |

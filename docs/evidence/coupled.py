@@ -159,8 +159,8 @@ Command: `python docs/evidence/coupled.py`. Seed: {seed}. Date: {stamp}.
 
 `audit.coupled` runs two live trials that differ in one participant, with equal coins and with supplied
 whole-number noise. The second trial's noise is shifted, draw by draw, until both release the same values.
-Arms, propensities if they are covered, names and scales of all draws, `public()` in full and in its files,
-half-way and at the end, and the status of a trial must then agree to the last bit, in addition to the
+Arms, propensities if they are covered, names and scales of all draws, the full output of `public()` and its
+files, half-way and at the end, and the status of a trial must then agree to the last bit, in addition to the
 releases. The cost is the sum of abs(shift) / scale, with the scales as drawn. {kept} pairs agree at no more
 than the guaranteed cost; {outputs} outputs were compared, and the largest cost is {share} of the guarantee
 for its pair.
@@ -169,11 +169,12 @@ This demonstrates an alignment only for these pairs, coins and noise. Because th
 passes even if its real noise is removed: a coupling is evidence only together with tests of the distribution,
 the scale as drawn, independence, support and lattice.
 
-The neighbours have another outcome (`value`), another outcome and context (`context`), an outcome that
-arrives earlier in its window (`early`), after it (`late`) or `never`, an outcome that is `amended`, or a
-participant who is `erased`. For `context` the guarantee is that for a record, otherwise that for rewards. All
-pairs are run as sessions, and some also as trials in files. Designs that wait for each outcome do not support
-trials in files, and `DPNAS` reads streams, in which a sample is changed or missing.
+Neighbouring trials differ in one outcome (`value`), or in an outcome and its context (`context`); in an
+outcome that arrives earlier in its window (`early`), after it (`late`) or `never`; in an outcome that is
+`amended`; or in a participant who is `erased`. For `context`, the relevant guarantee is the one for records;
+otherwise, it is the one for rewards. All pairs are run as sessions, and some also as trials in files. Designs
+that wait for each outcome do not support trials in files, and `DPNAS` reads streams, in which a sample is
+changed or missing.
 
 {columns}
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -184,7 +185,7 @@ trials in files, and `DPNAS` reads streams, in which a sample is changed or miss
 {disagreements}
 
 The longest call took {slowest} seconds of processor time, and the page took {minutes} minutes on a machine
-with other work.
+that was also doing other work.
 """
 
 

@@ -88,7 +88,7 @@ def _listed(title: str, lines: Sequence[str]) -> str:
     return f"## {title}\n\n{KEY}\n\n{HEAD}\n{body}\n"
 
 
-KEY = "The numbers of cells are explained under [cells](defaults.md#cells)."
+KEY = "The numbers of the cells are explained under [cells](defaults.md#cells)."
 
 EXPLAINED = f"""*Coverage*: share of nominal 95% intervals that contain the truth; *no caution*: the same for
 tables without a caution. *Promise*: coverage of at least {LEAST:g}, or {NOMINAL:g} for methods labelled

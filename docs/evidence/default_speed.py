@@ -125,10 +125,10 @@ def page(rows: list[Measured]) -> str:
     )
     return f"""# Speed of the default analyses
 
-The figures are processor seconds of one process and megabytes above the log, on a machine with two cores.
-Command: `python docs/evidence/default_speed.py --plain PYTHON`. Seed: {SEED}. Date: {evidence.stamp()}.
-Python {platform.python_version()}, NumPy {np.__version__}. When the page was written, the load of the machine
-was {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
+The figures are processor seconds of one process, and megabytes of memory beyond the log, on a machine with
+two cores. Command: `python docs/evidence/default_speed.py --plain PYTHON`. Seed: {SEED}. Date:
+{evidence.stamp()}. Python {platform.python_version()}, NumPy {np.__version__}. When the page was written, the
+load of the machine was {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 
 | what | rounds x arms | target | seconds | MB |
 | --- | --- | --- | --- | --- |
@@ -136,7 +136,7 @@ was {load}, at nice {os.nice(0)}; an idle machine has a load near 0.
 
 `recommend` and `diagnose` are timed after a first call in the process, which loads or compiles their
 dependencies. The first table is that of `ArmMeans(log).fit()`, including imports, with Numba's cache on disk;
-its seconds are by the clock, and exclude those of an interpreter that does nothing. The library alone
+its times are clock times, and exclude the time of an interpreter that does nothing. The library alone
 (`--plain`) has none of the extras; if Polars is installed, statsmodels imports it with its tables.
 """
 

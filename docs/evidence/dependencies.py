@@ -127,8 +127,8 @@ code. The following test files were run in it:
 | --- | {" | ".join(["---"] * len(SWAPPED))} | --- |
 {chr(10).join(lines)}
 
-statsmodels 0.15.0 is both the oldest version allowed and the newest, so it was tested once. The following
-versions are not allowed:
+statsmodels 0.15.0 is both the oldest allowed version and the newest one, so it was tested only once. The
+following versions are not allowed:
 
 - numba 0.61.0 and earlier require a NumPy version before 2.2; numba 0.69 has not been released.
 - pandas 2.3 does not use copy-on-write by default: a change to the frame returned by a log would change the

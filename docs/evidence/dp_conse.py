@@ -33,8 +33,8 @@ SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 PAGE = """\
 # DP-ConSE compared with ConSE
 
-Command: `{command}`. Seeds: 1 (ConSE) and 2 (DP-ConSE) for regret and estimates, 3 and 4 for the
-frontier, 5 for the guarantee. Date: {today}. {runs:,} runs each, by the designs' exact shortcut.
+Command: `{command}`. Seeds: 1 (ConSE) and 2 (DP-ConSE) for regret and estimates, 3 and 4 for the frontier, 5
+for the guarantee. Date: {today}. Each figure is based on {runs:,} runs, by the designs' exact shortcut.
 
 There are ten equally likely contexts, and rewards are 0 or 1, with means (.35, .65) in half of the contexts
 and (.65, .35) in the other half, so the gap is always .3. DP-ConSE is the corrected calibration at epsilon =
@@ -47,16 +47,16 @@ For alpha = {alpha:g} and n = {horizon:,}:
 {regret}
 
 In the second half, both designs randomise T_min arrivals of each context, and T_min is the same power of the
-arrivals. The cost of privacy arises in the first half, in which sums are examined only when a window ends,
-not as soon as they are informative.
+number of arrivals. The cost of privacy arises in the first half, in which sums are examined only when a
+window ends, and not as soon as they are informative.
 
 ## Estimates
 
-The table shows errors of the estimated effects in the runs above, for DP-ConSE: those of the released
-estimate (2 D / N with its correction) and of two estimates of a trusted analyst from the raw log, the
-difference in means over the randomised arrivals of the second half and over all of its arrivals. For each
-context, the mean error over {runs:,} runs is given as a multiple of its standard error. "Outward" is the
-error in the direction of the effect, which is where any bias of a ratio would appear.
+The table shows errors of the estimated effects for DP-ConSE in the runs above: those of the released estimate
+(2 D / N with its correction) and of two estimates of a trusted analyst from the raw log, the difference in
+means over the randomised arrivals of the second half and over all of its arrivals. For each context, the mean
+error over {runs:,} runs is given as a multiple of its standard error. "Outward" is the error in the direction
+of the effect, in which any bias of a ratio would appear.
 
 {bias}
 
@@ -82,27 +82,28 @@ estimated errors is biased upwards, by about {upwards:.1%} here.
 
 {highest}
 
-With gaps D and variances v0 and v1, the second half alone gives (v0 + v1) D = .1365, whatever alpha and n
-are, because T_min cancels. The first half's regret for a context, r, does not depend on alpha and adds 2 (v0
-+ v1) r / T_min, so the product increases with alpha until T_min reaches its floor, which is log n for ConSE
-and 10 log(n) / epsilon for DP-ConSE.
+With gaps D and variances v0 and v1, the second half alone gives (v0 + v1) D = .1365, for every alpha and n,
+because T_min cancels. The regret r for a context in the first half does not depend on alpha and contributes 2
+(v0 + v1) r / T_min, so the product increases with alpha until T_min reaches its floor, which is log n for
+ConSE and 10 log(n) / epsilon for DP-ConSE.
 
 ## Along n, further out
 
 {beyond}
 
-**For ConSE, the product is bounded.** Its first epoch of 128 log(16 n) randomised arrivals decides a context
-with gap .3, at a regret of r = .15 * 128 log(16 n): at alpha = 1, where T_min = log n, the product tends to
-.1365 + .91 * 128 * .15 = 17.6. Convergence is slow, because that of log(16 n) / log n is, and because the
-arms of a trial of log n arrivals differ in size.
+**For ConSE, the product is bounded.** Its first epoch of 128 log(16 n) randomised arrivals suffices to decide
+a context with gap .3, with a regret of r = .15 * 128 log(16 n): at alpha = 1, where T_min = log n, the
+product tends to .1365 + .91 * 128 * .15 = 17.6. Convergence is slow, because the convergence of log(16 n) /
+log n is slow, and because the arms of a trial with log n arrivals differ in size.
 
 **For DP-ConSE, the product is bounded.** Its first window is fully randomised; it has n / 64 rounds, but at
-most 256 M log n, so a context's share of it costs at most .15 * 256 log n. Later windows double in length, so
-a context is decided after at most about four times the number of arrivals that one window needs, which is of
-order log n. At alpha = 1, where T_min = 10 log(n) / epsilon, the product is then at most of order .1365 + .91
-* .15 * 256 / 10 = 3.6, whatever n is. **Without the upper bound, it would not be bounded**, except at alpha =
-0: a first window of n / 64 rounds makes the regret linear in n, and the product then increases like n^alpha,
-or like n / log n at alpha = 1 (last column).
+most 256 M log n, so the regret of a context in it is at most .15 * 256 log n. Later windows double in length,
+so a context is decided after at most about four times the number of arrivals that a single window requires,
+which is of order log n. At alpha = 1, where T_min = 10 log(n) / epsilon, the product is then at most of order
+.1365 + .91
+* .15 * 256 / 10 = 3.6, whatever n is. **Without the upper bound on the first window, it would not be
+bounded**, except at alpha = 0: a first window of n / 64 rounds makes the regret linear in n, and the product
+then increases like n^alpha, or like n / log n at alpha = 1 (last column).
 """
 
 

@@ -129,14 +129,15 @@ def page(counted: list[Array], runs: int) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 There are two arms with normal rewards, and each row is based on {runs:,} logs, simulated in plain NumPy.
-Drift is the increase in the level of both arms from start to end, in standard deviations; the effect is
+*Drift* is the increase in the level of both arms from start to end, in standard deviations; the effect is
 constant. The table shows the shares of nominal 95% intervals that miss the effect, median lengths, and shares
 of logs whose table carries a caution. The Monte Carlo standard error of a proportion of .06 is
-{math.sqrt(0.06 * 0.94 / runs):.4f}. With the default, the share that misses must be at most .06, or .07 if
-the floor decays, plus three standard errors: {kept} of {len(ROWS)} rows satisfy this.
+{math.sqrt(0.06 * 0.94 / runs):.4f}. With the default, the share of intervals that miss must be at most .06,
+or .07 if the floor decays, plus three standard errors: {kept} of {len(ROWS)} rows satisfy this.
 
 *Default*: one weight for both arms. *Uniform*: the same weight for every round. *Stationary*: separate
-weights for each arm, which users declare harmless by setting `stationary=True`; under drift, they are not.
+weights for each arm, which users declare to be harmless by setting `stationary=True`; under drift, they are
+not harmless.
 
 | design | drift | effect | {heads} |
 | --- | ---: | ---: |{" ---: |" * 3 * len(FITS)}

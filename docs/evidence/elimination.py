@@ -226,24 +226,24 @@ papers, round by round on the same rewards and noise.
 
 {settings}
 
-Epochs have fixed lengths, so the last round of an arm takes few values; if it takes more than one, some gap
-lies within a few standard deviations of a threshold. Of {many:,} runs:
+Epochs have fixed lengths, so the last round of an arm takes few values; if it takes more than one value, some
+gap lies within a few standard deviations of a threshold. Of {many:,} runs:
 
 {rounds}
 
-The lengths and thresholds of the epochs that matter are:
+The lengths and thresholds of the relevant epochs are:
 
 {lengths}
 
 ## Against private UCB
 
 The [study](../studies/private_elimination.md) compares binary counters at equal guarantees: the published
-width with all of epsilon on each arm, the tail bound and the exact quantile, and the last one also with the
-hybrid counter. This page contains the interpretations that it omits.
+width with all of epsilon on each arm, the tail bound and the exact quantile, and the exact quantile also with
+the hybrid counter. This page contains the interpretations that the study omits.
 
 The table shows the mean regret of private UCB ({ucb_runs} runs per cell) divided by that of private
-elimination ({many:,} runs). Both have the same guarantee for the actions, except if each arm has epsilon / K:
-with this published split of the budget, UCB is K times more private than stated.
+elimination ({many:,} runs). Both have the same guarantee for the actions, except when each arm has epsilon /
+K: with this published split of the budget, UCB is K times more private than stated.
 
 {ratios}
 

@@ -235,16 +235,17 @@ def page(found: dict[str, dict[str, dict[str, tuple[str, str]]]], tables: list[T
 
 Command: `{COMMAND}`. Seed: {engine_tables.SEED}. Date: {evidence.stamp()}.
 
-{len(tables)} tables of {size} rows, of which {summed} must be summed and {len(tables) - summed} refused, are
-read from nine sources and as a log, in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}.
-The correct result for a table is computed by plain Python from its rows. It consists of the rounds, the sums
-of rewards and of their squares and the mean propensities by batch and arm, which a source must reproduce to
-{LIMIT:.0e}, or of the codes of all problems for which the table is refused.
+{len(tables)} tables of {size} rows, of which {summed} must be summed and {len(tables) - summed} must be
+refused, are read from nine sources and as a log, in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}.
+The correct result for a table is computed by plain Python from its rows. The result consists of the numbers
+of rounds, the sums of rewards and of their squares, and the mean propensities, by batch and arm, which a
+source must reproduce to {LIMIT:.0e}; for a table that is refused, it consists of the codes of all problems.
 
 Of {answers:,} answers, {counts[SAME]:,} are the same (=), {counts[OTHER]} differ, and {counts[RAW]} are
-errors of an engine's own. A blank means that the source cannot store the table (a frame is not several
-files), or that a log does not apply (`every=` divides times only for `aggregate`). Files are Parquet, read by
-DuckDB; the ibis table is a DuckDB table over a file; Dask's partitions are pandas frames with Arrow's types.
+errors raised by an engine. A blank means that the source cannot store the table (a frame cannot be several
+files), or that it cannot be read as a log (`every=` truncates times only in `aggregate`). Files are Parquet,
+read by DuckDB; the ibis table is a DuckDB table over a file; Dask's partitions are pandas frames with Arrow's
+types.
 
 | table | what must come | {" | ".join(columns)} |
 | --- | --- |{" :-: |" * len(columns)}

@@ -129,8 +129,7 @@ def scaling(horizons: list[int], small: int) -> str:
         f"For Thompson sampling with T = {small}, compared with exact integer arithmetic, the largest "
         "relative "
         f"error of a weight is {worst:.1e}; the smallest weight is {smallest:.1e}. At any T, the weights "
-        "given S "
-        "successes sum to 1:\n\n"
+        f"given S successes should sum to 1:\n\n"
     )
     rows = [[f"{horizon:,}", f"{off_one(exact(Thompson(), horizon)):.1e}"] for horizon in horizons]
     return text + table(["T", "largest deviation from 1"], rows)
@@ -180,13 +179,12 @@ def page(full: bool) -> Iterator[str]:
     )
     yield anchors(exact(Thompson(), 200))
     yield (
-        "At .25, the unpooled Wald test has size .1666488, which is one less in the last digit than the "
-        "published .1667; rounding twice, by way of .16665, would explain the difference. With a standard "
-        "error of 0, the statistic is infinite, or 0 if the proportions are equal; with an arm without "
-        "pulls, it is 0. Never "
-        "rejecting if the standard error is 0, or always rejecting if an arm has no pulls, leaves all the "
-        "printed digits unchanged. However, not rejecting whenever the variance of either arm is 0 "
-        "changes them (.0878 at .10).\n"
+        "At .25, the unpooled Wald test has size .1666488, which is lower by one in the last digit than the "
+        "published .1667; rounding twice, via .16665, would explain the difference. If the standard error is "
+        "0, the statistic is infinite, or 0 if the proportions are equal; if an arm has no pulls, it is 0. "
+        "If the test never rejects when the standard error is 0, or always rejects when an arm has no pulls, "
+        "all printed digits are unchanged. However, if the test does not reject whenever the variance of "
+        "either arm is 0, they change (.0878 at .10).\n"
     )
     laws = {name: exact(rule, horizon) for name, rule in RULES.items()}
     yield f"## Size, T = {horizon}, nominal 5%\n\nThe tests wald, score and fisher ignore the design.\n"
@@ -197,7 +195,8 @@ def page(full: bool) -> Iterator[str]:
     yield biases(laws)
     yield "## Rounding\n"
     yield scaling([60, 200, 400] if full else [20], 20 if full else 8)
-    yield "## Time\n\nThe times are for two cores shared with other work, without compilation.\n"
+    yield "## Time\n\n"
+    yield "The times are for two cores that were shared with other work, and exclude compilation.\n"
     yield times(horizon)
     if full:
         yield "## Thompson at T = 1,000\n"

@@ -238,8 +238,8 @@ def page(full: bool, workers: int) -> str:
 
 Command: `{COMMAND}{" --quick" * (not full)}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Derivations: [exact tests](../theory/exact.md). Intervals are two-sided, with alpha = {ALPHA:g}. The
-designs, with Beta(1, 1) priors under Thompson sampling and an urn of one ball of either kind under
+Derivations: [exact tests](../theory/exact.md). Intervals are two-sided, with alpha = {ALPHA:g}. The designs
+are the following, with Beta(1, 1) priors for Thompson sampling and an urn with one ball of each kind for
 play-the-winner: {"; ".join(DESIGNS)}.
 
 ## Tests of equal arms
@@ -250,14 +250,14 @@ The table shows the largest size over all common success rates, computed as an u
 ## Coverage under the exact distribution
 
 The table shows the smallest and mean coverage over {RATES.size} x {RATES.size} pairs of rates, {RATES[0]:g},
-{RATES[1]:g}, ..., {RATES[-1]:g}: the probability, at each pair, of the outcomes that are accepted at its
-effect. Nothing is simulated.
+{RATES[1]:g}, ..., {RATES[-1]:g}: coverage at a pair is the probability of the outcomes for which its effect
+is accepted. Nothing is simulated.
 
 {table(["coverage", "effects", "pairs", "smallest", "mean", "below nominal"], coverage)}
 ## The interval function against the regions
 
-Outcomes are drawn under pairs from the grid, and their intervals for the difference must contain every effect
-in the grid at which the outcome is accepted.
+Outcomes are drawn at pairs of rates from the grid, and their intervals for the difference must contain every
+effect in the grid that is accepted for the outcome.
 
 {table(["outcomes", "drawn", "accepted effects", "outside the interval"], checked)}
 Processor seconds for one interval after the distribution has been computed:

@@ -47,8 +47,8 @@ difference is {brute:.1e} over {brute_cases} cases (target: 1e-9). No random num
 ## Corrected p-values and corrected intervals
 
 Whether p* <= alpha is compared with whether the corrected interval excludes the null value, at alpha in (.05,
-.3, 1e-4), for six pairs of epsilon and n and four families of tests, with null values anywhere and near the
-ends of intervals. Cases within 1e-9 of the boundary do not count. The seed is 20.
+.3, 1e-4), for six pairs of epsilon and n and four families of tests, with null values both arbitrary and near
+the ends of intervals. Cases within 1e-9 of the boundary are not counted. The seed is 20.
 
 {duality}
 
@@ -63,9 +63,9 @@ formula, for 2, 3 and 5 arms and three logs each (seeds 0, 1, 2). The largest re
 ## Runs and replicates
 
 Every run r is compared with replicate r (seed 12, 70 runs each: counts, sums and sums of squares by kind of
-round, context and arm; relative tolerance 1e-12), and 300 runs with seeds of their own (1000 to 1299) with
-1,024 replicates of one seed (77) by Kolmogorov-Smirnov tests of pulls, sums and regret. The smallest p-value
-of each design, times its number of tests, is:
+round, context and arm; relative tolerance 1e-12), and 300 runs with separate seeds (1000 to 1299) are
+compared with 1,024 replicates from one seed (77) by Kolmogorov-Smirnov tests of pulls, sums and regret. The
+smallest p-value of each design, times its number of tests, is:
 
 {twins}
 
@@ -75,10 +75,10 @@ of each design, times its number of tests, is:
 """
 
 FUZZ = """\
-{frames:,} random frames (seed 20240607; pandas and polars; every kind of damage alone and together):
-{logs:,} became logs, each equal to an independent reading of its frame; {errors:,} ended in one
-LogValidationError, with {problems:.1f} problems each on average; no frame caused any other
-exception or warning.
+{frames:,} random frames (seed 20240607; pandas and polars; every kind of damage, alone and in combination):
+{logs:,} became logs, each equal to an independent reading of its frame; {errors:,} led to one
+LogValidationError each, with {problems:.1f} problems on average; no frame caused any other exception or
+warning.
 The {count} codes of problems that occurred were: {codes}."""
 
 

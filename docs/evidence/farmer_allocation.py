@@ -137,16 +137,16 @@ the shares before each wave. This is repeated {walks} times, because the shares 
 of which the authors use the same number. Calls are then assigned as in the authors' code: shares of {WAVE}
 are rounded down, and the remaining calls are drawn in proportion to the remainders.
 
-The table shows calls as logged, with expected calls in parentheses, and the largest deviation in standard
-deviations of the simulated calls:
+The table shows the logged numbers of calls, with expected numbers in parentheses, and the largest deviation
+in standard deviations of the simulated calls:
 
 | wave | 1 | 2 | 3 | 4 | 5 | 6 | largest |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {newline.join(waves)}
 
-The {(WAVES - 1) * ARMS} counts of waves 2 to {WAVES} are combined, under this rule and others, in the sum of
-squared deviations, the largest deviation, and the share of simulated trials that are at least as far from
-their mean.
+For this rule and others, the deviations of the {(WAVES - 1) * ARMS} counts of waves 2 to {WAVES} are
+summarised by their sum of squares, the largest of them, and the share of simulated trials that are at least
+as far from the mean.
 
 | rule | squares | largest | p-value |
 | --- | ---: | ---: | ---: |

@@ -280,7 +280,7 @@ def page(rows: list[tuple[Fix, bool, bool]]) -> str:
 Command: `{COMMAND}`. Seed: those of the tests. Date: {evidence.stamp()}.
 
 The table lists corrected defaults on real logs. To undo a fix, a copy of the package is changed in one place,
-and the test of the fix is run on the copy. {good} of {len(rows)} tests pass on the package and fail on the
+and the test of the fix is run on the copy. {good} of {len(rows)} tests pass for the package and fail for the
 copy.
 
 | mend | where | test | with it | without it |

@@ -21,24 +21,24 @@ PAGE = """\
 Command: `python docs/evidence/gaussian.py`. No random numbers. Date: {today}. Running time: {seconds:.1f} s.
 
 The table shows standard deviations for a sensitivity of 1. Classical: sqrt(2 log(1.25 / delta)) / epsilon,
-for which there is a proof only for epsilon below 1; above that, `classical_scale` refuses, and the table
-shows the formula. Analytic: the smallest valid standard deviation (`analytic_scale`). "Ratio" is classical
-divided by analytic. "Attains" is the exact delta of the classical noise at this epsilon, and "valid" states
-whether it is at most delta; if this is so without a proof, the word is in parentheses.
+which is proved only for epsilon below 1; for larger values, `classical_scale` refuses, and the table shows
+the formula. Analytic: the smallest valid standard deviation (`analytic_scale`). "Ratio" is classical divided
+by analytic. "Attains" is the exact delta of the classical noise at this epsilon, and "valid" states whether
+it is at most delta; if this is so without a proof, the word is in parentheses.
 
 {scales}
 
-The formula gives up to {most:.2f} times the necessary noise, {invalid}
-It gives too little noise from epsilon = {ends} on.
+The classical formula gives up to {most:.2f} times the necessary noise, {invalid}
+It does not give enough noise for epsilon above {ends}.
 
 ## The smallest valid one
 
-The exact delta, Phi(1/(2 s) - epsilon s) - e^epsilon Phi(-1/(2 s) - epsilon s), is evaluated in {digits}
-digits by mpmath without the library, at the analytic s and at s (1 - 10^-6), both relative to delta. The
+The exact delta, Phi(1/(2 s) - epsilon s) - e^epsilon Phi(-1/(2 s) - epsilon s), is evaluated to {digits}
+digits by mpmath, without the library, at the analytic s and at s (1 - 10^-6), both relative to delta. The
 first must be at most 1 and the second above 1. `analytic_scale` exceeds the solution by a relative 10^-13,
-which explains the difference from 1 in the first. "Solution" is the root found by mpmath, "apart" is the
-relative distance of `analytic_scale` from it, and "`gaussian_delta`" is the largest relative error of the
-library's delta at the three scales of the row.
+which explains why the first differs from 1. "Solution" is the root found by mpmath, "apart" is the relative
+distance of `analytic_scale` from it, and "`gaussian_delta`" is the largest relative error of the library's
+delta at the three scales of the row.
 
 {exact}
 
@@ -130,7 +130,7 @@ def main() -> None:
         by_delta, apart, error = exact()
         ends = ", ".join(f"{classical_end(delta):.2f} (delta = {delta:g})" for delta in DELTAS)
     told = (
-        "and is valid in all of these cells." if not invalid else f"but too little at {'; '.join(invalid)}."
+        "and is valid in all of these cells." if not invalid else f"but not enough at {'; '.join(invalid)}."
     )
     page = PAGE.format(
         today=evidence.stamp(),

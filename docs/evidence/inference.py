@@ -72,15 +72,15 @@ QUICK = ("DPConSE", "UCB", "PrivateUCB")
 WHY = """\
 Thompson's floor is .004 at T = 1,000 and .0008 at 10,000. With high signal, the worse arm has only a handful
 of rewards at such propensities, and these determine both the AIPW estimate and its standard error: unweighted
-scores suffer most, and two-point weights least. Without signal, the same unweighted intervals overcover: the
-statistic is not normal while propensities depend on the data. Sqrt and two-point weights follow the
-propensities, so the later scores of an arm that began badly receive lower weights; this explains their bias
-under Thompson, which is about half of that of sample means. Batched least squares assumes that both arms'
-rewards in a batch have the same variance. With means .5 and .7, and with the worse arm in a tenth of the
-rounds, the variance of the difference is (.25/.1 + .21/.9) / (.214/.1 + .214/.9) = 1.15 times the pooled one:
-even in the limit, 95% intervals have coverage of .9325, and more rounds do not help. ALEE replaces the sum of
-squared weights with its limit 1, and is therefore conservative. Sequences and corrected means are
-conservative because they are valid at all rounds, or under any design.
+scores are affected most, and two-point weights least. Without signal, the same unweighted intervals
+overcover: the statistic is not normal while propensities depend on the data. Sqrt and two-point weights
+follow the propensities, so the later scores of an arm that began badly receive lower weights; this explains
+their bias under Thompson, which is about half of that of sample means. Batched least squares assumes that
+both arms' rewards in a batch have the same variance. If the means are .5 and .7, and the worse arm has a
+tenth of the rounds, the variance of the difference is (.25/.1 + .21/.9) / (.214/.1 + .214/.9) = 1.15 times
+the pooled one: even in the limit, 95% intervals have coverage of .9325, and more rounds do not help. ALEE
+replaces the sum of squared weights with its limit, 1, and is therefore conservative. Sequences and corrected
+means are conservative because they are valid at all rounds, or under any design.
 """
 NOT_RUN = (
     "Intervals of betting sequences (only their wealth is examined), and all sequences for arm means "

@@ -53,14 +53,14 @@ designs' guarantee, with exact tests. Anytime: normal mixture and empirical Bern
 own rewards and on inverse-propensity scores, and betting; they are valid at all rounds simultaneously, and
 are evaluated here after the last one. Asymptotic: AIPW by Student's t with effective sizes (without Hall's
 correction, which the defaults make where rewards are skewed), ALEE with conservative errors, batched least
-squares, asymptotic sequences, and under UCB also sample means. Otherwise, sample means with Welch's t are the
+squares, asymptotic sequences and, under UCB, sample means. Otherwise, sample means with Welch's t are the
 naive baseline. Two-point weights use the decay of the floor: .7 for Thompson, and 0 for the others. Coverage
 is computed over the runs with an interval; the others are counted below.
 
 ## Rules
 
-- The coverage of exact and anytime methods must never be below .95 by more than three standard errors, and in
-  at most 5% of the runs may a bet have wealth of 20 or more at the truth.
+- The coverage of exact and anytime methods must never be below .95 by more than three standard errors, and
+  the wealth of a bet at the truth may be 20 or more in at most 5% of the runs.
 - Asymptotic methods must have coverage of at least .93 at T = 10,000, if propensities stay above .05 or there
   is no signal.
 
@@ -94,7 +94,7 @@ AIPW scores.
 Bets are judged by their wealth against an arm's true mean. The table shows the coverage of the two-sided
 sequence at level 95%, the share of runs whose wealth on the lower side is at least 20 at the end (at most
 5%), and the mean and standard error of that wealth. The expected wealth is 1, but much of it comes from runs
-that are too rare to be observed: a mean below 1 is typical of a sample from such a distribution, and its
+that are too rare to be observed: a sample mean below 1 is typical of such a distribution, and its
 standard error is uninformative.
 
 {betting}

@@ -207,13 +207,14 @@ def page(worst: dict[tuple[str, str], tuple[float, str]], compared: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{compared:,} fits to transformed logs are compared with those to the original logs:
-{len(KINDS) * len(REWARDS)} logs of {ROUNDS} rounds, with every method that `recommend` labels valid. The
-table shows the largest distance of an estimate, a standard error or an interval limit from its correct value,
-in standard errors, and where it occurs. Two units in the last place of 1e6 (2.3e-10) are subtracted, which an
-estimate of that size loses when it is stored. {beyond} of {len(of)} lines are beyond {MOST:g}. Distances for
+{compared:,} fits to transformed logs are compared with those to the original logs: {
+        len(KINDS) * len(REWARDS)
+    } logs of {ROUNDS} rounds, with every method that `recommend` labels valid. The table shows the
+largest distance of an estimate, a standard error or an interval limit from its correct value, in standard
+errors, and where it occurs. Two units in the last place of 1e6 (2.3e-10) are subtracted, because an estimate
+of that size loses this much when it is stored. {beyond} of {len(of)} lines exceed {MOST:g}. Distances for
 IPW on shifted rewards are shown separately, because its scores are rewards divided by propensities, and its
-errors grow with the distance from 0 by definition.
+errors therefore grow with the distance of rewards from 0.
 
 | move | target | largest distance | method and log |
 | --- | --- | ---: | --- |

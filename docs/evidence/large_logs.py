@@ -228,14 +228,14 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## Coverage
 
-Each row is based on {runs:,} runs (for shares alone, on those in which every arm had users in every period).
-0/1 outcomes have rate {RATE:g}, and {RATE * WEEKEND:g} at weekends, for all arms; Thompson sampling adapts
-between periods, with no share below {FLOOR:g}. The table is based on nominal 95% intervals for the mean rate
-over the period, and for the differences between {CONTRASTS} arms and the first, which are 0. *Known
+Each row is based on {runs:,} runs (for shares alone, on the runs in which every arm had users in every
+period). 0/1 outcomes have rate {RATE:g}, and {RATE * WEEKEND:g} at weekends, for all arms; Thompson sampling
+adapts between periods, with no share below {FLOOR:g}. The table is based on nominal 95% intervals for the
+mean rate over the period, and for the differences between {CONTRASTS} arms and the first, which are 0. *Known
 propensities* and *shares alone* are `ArmMeans` with uniform weights and the default of `Contrast`, both with
 `test="hall"`; *period-weighted, normal* are means of the arm by period, weighted by all users of the period,
-with the normal distribution. Shares are based on the intervals that were given; an arm with fewer than five
-buyers has none.
+with the normal distribution. Shares are based on the available intervals; an arm with fewer than five buyers
+has none.
 
 | table | fit | arms | worst arm | contrasts | worst contrast |
 | --- | --- | ---: | ---: | ---: | ---: |
@@ -244,8 +244,8 @@ buyers has none.
 ## Equality with rows
 
 There are {len(gaps)} generated logs with 2 to 4 arms and 1 to 6 batches, half of them with propensities that
-vary from row to row; rewards are normal, skewed or 0/1. The table shows the largest difference between an
-estimate, a standard error or a limit and that from the rows with `outcome="batch-mean"`, relative to the
+vary from row to row; rewards are normal, skewed or 0/1. The table shows the largest difference between
+estimates, standard errors or limits and those from the rows with `outcome="batch-mean"`, relative to the
 largest of them. The overall maximum is {most:.1e}.
 
 | fit | logs | DuckDB | Polars |

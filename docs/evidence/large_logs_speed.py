@@ -118,15 +118,15 @@ def page(times: list[Timed], ratios: dict[str, tuple[float, float]], eager: int,
     )
     return f"""# Speed of sums from files
 
-Command: `python docs/evidence/large_logs_speed.py`. Seeds: none, DuckDB draws the rows. Date:
-{evidence.stamp()}. Processor time on a machine of two cores; its load when the page was written: {load}, at
-nice {os.nice(0)}. The rows are stored as Parquet in pieces of up to {PIECE:,} rows, with 250 batches x 2
-arms.
+Command: `python docs/evidence/large_logs_speed.py`. Seeds: none, because DuckDB draws the rows. Date:
+{evidence.stamp()}. Times are processor times on a machine with two cores; its load when the page was written:
+{load}, at nice {os.nice(0)}. The rows are stored as Parquet in pieces of up to {PIECE:,} rows, with 250
+batches x 2 arms.
 
 ## Beside DuckDB's own GROUP BY
 
 The table shows medians of runs in which `aggregate`, with the propensities of both arms, alternates with a
-grouping of eight sums that an analyst would write for a weighted mean and its standard error
+grouped query of eight sums, such as an analyst would write for a weighted mean and its standard error
 (`tests/benchmarks/bench_sums.py`): w^a z^b for a and b up to 2, where z is a reward and w the inverse
 propensity of its arm. The fit is that of a contrast.
 
@@ -149,14 +149,14 @@ the query in question, for {eager:,} rows.
   are sufficient. To verify this, the query also computes the minimum and maximum of each propensity.
 - If they vary, a fit needs 17 sums of powers: the third powers for the skewness of scores, and the fourth for
   degrees of freedom. Each arm adds three sums of its propensities.
-- The cost of groups is the cost of using their column as a key in the engine.
+- The cost of groups is that of using their column as a key in the engine.
 - Units require a second grouping, by unit, of {UNIT_SUMS} sums. Four for each arm are conditional. The fewer
-  rows a unit has, the larger is the part of the time that is spent on the engine's table of units.
+  rows units have, the larger is the share of the time that the engine spends on its table of units.
 
 ## Memory
 
-Memory is the peak of a separate process above what its imports need; the target for files is at most 300 MB.
-Frames are loaded completely from the files, so their seconds and megabytes include the reading.
+Memory is the peak of a separate process, above that needed for its imports; the target for files is at most
+300 MB. Frames are loaded completely from the files, so their seconds and megabytes include the reading.
 
 | engine | rows | seconds | MB |
 | --- | --- | --- | --- |

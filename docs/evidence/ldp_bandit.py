@@ -42,7 +42,8 @@ data, are shown on [another page](ldp_slopes.md).
 ## Regret at n = {horizon:,}
 
 The figures are means and standard errors of {runs} runs. Uniform choice: {uniform}. ABSE, without privacy and
-with its Lipschitz constant at 1, the default: {abse}; with that of the f_k, {steepest:.2f}: {abse_steepest}.
+with a Lipschitz constant of 1, the default: {abse}; with that of the f_k, which is {steepest:.2f}:
+{abse_steepest}.
 
 {regret}
 
@@ -58,11 +59,10 @@ any of
   a bin's longest edges.
 - *corrected, first edge*: the first of the longest edges. It helps in this setting because the arms differ
   along the first coordinate, which no design can know.
-- *published*: the paper's radius with C_n = 2 log2(n). Noise causes both the halving of bins and the dropping
-  of arms.
+- *published*: the paper's radius with C_n = 2 log2(n). Bins are halved and arms are dropped because of noise.
 - *not private*: as *corrected*, but with noise only in the bin of the context, as in a public implementation.
   Anyone who sees that a bin receives no report knows that the context is not in it. This row is included to
-  show the cost of correct noise, and is not part of the library.
+  show the cost of the correct noise, and is not part of the library.
 - *LDPLinear*: the locally private generalised linear bandit, with one parameter vector per arm. It has an
   advantage here: arms that are best in bands of one coordinate, one band per arm, can be described by the
   largest of K linear functions. It cannot learn an arm that is best in two bands with another band between
@@ -70,9 +70,9 @@ any of
 
 ## Auxiliary data
 
-This table has epsilon = 1, n = {horizon:,}, {runs} runs, and one auxiliary log with uniformly drawn contexts
-and arms (gamma = 0, kappa = 1), privatised at epsilon = 8. It shows mean regret and standard error over
-trials and logs.
+In this table, epsilon = 1 and n = {horizon:,}, with {runs} runs and one auxiliary log with uniformly drawn
+contexts and arms (gamma = 0, kappa = 1), privatised at epsilon = 8. It shows mean regret and standard error
+over trials and logs.
 
 {auxiliary}
 

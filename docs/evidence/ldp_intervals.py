@@ -44,16 +44,16 @@ Running time: {minutes:.1f} minutes, {jobs} processes.
 `BinMeans` is applied to `LDPBandit` with K = 3 arms, d = 2, the paper's f_k, Bernoulli rewards, and contexts
 that are uniform on the square unless stated otherwise. Nominal coverage is .95; the estimand is the average
 of f_k over the bin. A pair consists of a bin that was ever active and one of its initial arms. Every pair in
-every run has intervals, and is counted. Runs continue until there are {pairs:,} pairs ({more:,} with the
-published calibration, for which a run has hundreds). Errors are standard errors over runs, because pairs of
-one run depend on each other.
+every run has intervals and is counted. Runs continue until there are {pairs:,} pairs ({more:,} with the
+published calibration, for which a run has hundreds). Errors are standard errors over runs, because the pairs
+in one run are dependent.
 
 ## Coverage
 
-*budget* and *anytime* are the two methods; *ratio* is V/U ± 1.96 standard errors, computed as if reports had
-not ended depending on their own sums and counts clearly exceeded their noise. *whole* and *point* are the
-shares of budget intervals that consist of all of [0, 1] and of a single point. Coverage and median widths
-(budget / anytime / ratio) are over all pairs.
+*budget* and *anytime* are the two methods; *ratio* is V/U ± 1.96 standard errors, computed as if the end of
+reports did not depend on their own sums, and as if counts clearly exceeded their noise. *whole* and *point*
+are the shares of budget intervals that consist of all of [0, 1] and of a single point. Coverage and median
+widths (budget / anytime / ratio) are over all pairs.
 
 {coverage}
 
@@ -62,15 +62,15 @@ including those of the other trials, is {worst:.4f} ({where}; its standard error
 
 ## Who is covered
 
-The table shows the coverage of the budget method (with the number of intervals) by kind of pair. Whether a
+The table shows the coverage of the budget method, with the number of intervals, by kind of pair. Whether a
 bin is the first one or another is known in advance. *kept*, *dropped* and *estimate* select by the outcome:
-whether the arm stayed until the bin was halved or the trial ended, and whether the counts of the bin allow an
-estimate. No method guarantees .95 for these: an arm that was dropped by mistake is one whose sums were
-inaccurate, and which bins live long enough for an estimate also depends on the sums.
+whether the arm remained until the bin was halved or the trial ended, and whether the counts of the bin allow
+an estimate. No method guarantees .95 for these: an arm that was dropped by mistake is one whose sums were
+inaccurate, and whether a bin is active for long enough to allow an estimate also depends on the sums.
 
 {kinds}
 
-For the ratio interval, by the same kinds:
+For the ratio interval, by the same kinds of pairs:
 
 {ratios}
 
@@ -82,7 +82,7 @@ epsilon = 8, n = {other_horizon:,}.
 
 `check_every` is 1 unless stated otherwise.
 
-- *published*: the paper's radius. Noise causes bins to be halved and arms to be dropped, and few counts
+- *published*: the paper's radius. Bins are halved and arms are dropped because of noise, and few counts
   exceed it.
 - *published, 20*: the same with `check_every=20`.
 - *other contexts*: two independent coordinates, Beta(2, 4) and Beta(0.6, 0.6). Averages are over this

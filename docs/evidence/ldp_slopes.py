@@ -59,26 +59,27 @@ VERDICT = """\
 ## Agreement and disagreement
 
 - *None of these slopes is asymptotic.* At epsilon = 4, the slope with the default equals that of the theorem,
-  but the regret is that of uniform choice at n = 20,000 (slope 1 up to there) and .41 of it at n = 320,000:
-  the slope reflects how the first arms are dropped. At epsilon = 8, and with auxiliary data under epsilon_m =
-  8 and 2, the same transition makes regret grow more slowly in n than in the theorems (.50 compared with
-  .70), and decrease more steeply with the auxiliary data.
+  but the regret is that of uniform choice at n = 20,000 (with slope 1 up to there) and .41 of that at n =
+  320,000: the slope reflects how the first arms are dropped. At epsilon = 8, and with auxiliary data under
+  epsilon_m = 8 and 2, the same transition makes regret grow more slowly in n than in the theorems (.50
+  compared with .70), and decrease more steeply with the auxiliary data.
 - *Refinement .4, with noise:* bins are halved before arms can be distinguished in them, and the halves begin
   without data, although they need four times as many participants. Little is learned at these sizes: slopes
-  near 1, and near 0 in the auxiliary data.
+  are near 1 in n, and near 0 in the auxiliary data.
 - *Refinement .1, with negligible noise (1,024):* arms that are worse on average over a bin, but better in a
   part of it, are dropped from it. The resulting loss grows with n (slope .96), and auxiliary data do not
-  remove it (slope .02). The theorems concern the paper's rule, which halves bins before this can happen, at
+  remove it (slope .02). The theorems concern the paper's rule, which halves bins before this can happen, with
   constants that require far more participants.
 - *Refinement .4, with negligible noise:* the slope in the auxiliary data is -.43, compared with -.48 in the
-  theorem. In n, it is .30, compared with .54 in the theorem: these arms differ along one coordinate, and the
-  bound is for the worst case with this margin.
+  theorem. In n, it is .30, compared with .54 in the theorem: these arms differ along one coordinate, whereas
+  the bound is for the worst case with this margin.
 - *Rare contexts (gamma = 1)* increase the regret by a factor of 1.4 at n_Q = 160,000 with the default; for
   the right-hand side of the theorem, the factor is 2.5. The contexts are rare only at the centre of the
   square.
 
-No single refinement achieves both slopes: small values wait until a bin is decided, as noise requires; large
-values continue to finer bins, which is all that remains to be done without noise."""
+No single refinement achieves both slopes: with small values, the design waits until a bin is decided, as
+noise requires; with large values, it proceeds to finer bins, which is all that remains to be done without
+noise."""
 
 
 def seed_of(name: str) -> np.random.SeedSequence:

@@ -134,14 +134,14 @@ def page(options: argparse.Namespace) -> str:
 {BEGIN}
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}. Times are processor milliseconds on a machine
-with two cores; its load when the page was written: {load}. The figures are medians; each analysis is of a log
-on which nothing has been computed yet, in a process that has analysed a smaller one. *Before* is the library
-at commit {evidence.commit_of(options.before) or "-"}.
+with two cores; its load when the page was written: {load}. The figures are medians; each analysis uses a log
+for which nothing has been computed yet, in a process that has already analysed a smaller log. *Before* is the
+library at commit {evidence.commit_of(options.before) or "-"}.
 
 ## Analyses in arms and groups
 
-The logs have {ROUNDS:,} rows in 20 batches, with every arm's propensity. The limit is one pass of NumPy: the
-sum of each column of the log.
+The logs have {ROUNDS:,} rows in 20 batches, with every arm's propensity. The limit is the time of one pass by
+NumPy, which sums each column of the log.
 
 {parts[0]}
 

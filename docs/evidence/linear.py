@@ -42,21 +42,23 @@ Running time: {minutes:.1f} minutes on one core.
 There are five arms and five coordinates. Contexts are uniform on the nonnegative part of the unit sphere, one
 for each arm and round. Rewards are Bernoulli with mean x'theta. The coefficients of the arms are the five
 rotations of one nonnegative unit vector, ({theta}): averaged over contexts, all arms are equally good, so
-only the context determines which one to pull. `failure` is {failure} in the first table, its default 1/T in
-the others. Every regularisation parameter is 1, and so is every bound on theta. Normal noise has delta =
+only the context determines which one to pull. `failure` is {failure} in the first table, and its default,
+1/T, in the others. All regularisation parameters, and all bounds on theta, are 1. Normal noise has delta =
 {delta:g}.
 
 ## Do the bands cover?
 
 *Runs with a miss* are those in which |x'(theta_hat - theta)| exceeds the width for some arm in some round.
-There are {runs} runs per cell with T = {horizon}; the nominal level is at most {failure}, and the interval is
-the 95% interval of Clopper and Pearson. *Bands* is the share of all individual bands that contain the truth.
-*Needed* is the factor by which all widths could be multiplied so that {keep:.0%} of the runs have no miss.
-Bands are recomputed from actions, contexts and releases (from rewards for LinUCB) by inverting matrices.
+There are {runs} runs per cell, with T = {horizon}; the share of such runs should be at most {failure}, and
+its interval is the 95% interval of Clopper and Pearson. *Bands* is the share of all individual bands that
+contain the truth. *Needed* is the factor by which all widths could be multiplied so that {keep:.0%} of the
+runs have no miss. Bands are recomputed from actions, contexts and releases (from rewards for LinUCB) by
+inverting matrices.
 
 {coverage}
 
-There is no guarantee on the coverage of the published width, because its noise bound has no constants.
+There is no guarantee for the coverage of the published width, because the constants of its noise bound are
+unspecified.
 
 ## Regret
 
@@ -67,22 +69,22 @@ Published noise at a nominal epsilon guarantees sqrt(5) epsilon.
 
 {verdict}
 
-If the allowance for noise is large, an arm that has been pulled has a wider band than one that has not (no
-pull, no noise): a run then stays with its first arm for a long time, which in this setting is no better and
-no worse than uniform choice.
+If the allowance for noise is large, the band of an arm that has been pulled is wider than that of an arm
+without pulls, which has no noise; a run then stays with its first arm for a long time, which in this setting
+is neither better nor worse than uniform choice.
 
 ## How far predictions can be off
 
-There are 200 contexts in 100 dimensions, the mean reward is 1/2 at each, epsilon = .1, and the history
-reveals every reward by randomised response with the signs of a row of the hat matrix. The bias of the
-prediction at that row's context, over 20,000 draws, is:
+There are 200 contexts in 100 dimensions, with mean reward 1/2 at each, and epsilon = .1; the history reveals
+every reward by randomised response, with the signs of a row of the hat matrix. The bias of the prediction at
+that row's context, over 20,000 draws, is:
 
 {bias}
 
 ## Speed
 
-The table shows processor times with K = d = 5 and T = {speed_horizon:,} on one core, the best of {repeats},
-all measured in one run. Contexts are drawn in the loop.
+The table shows processor times with K = d = 5 and T = {speed_horizon:,} on one core, the best of {repeats}
+measurements in one run. Contexts are drawn in the loop.
 
 {speed}
 """
@@ -185,7 +187,8 @@ def regret_table(figures: dict[str, dict[int, tuple[float, float]]], horizons: t
 def verdict(figures: dict[str, dict[int, tuple[float, float]]], horizons: tuple[int, ...]) -> str:
     """In words: where a private design does not learn enough to beat uniform choice by a tenth."""
     lines = [
-        "The following are not better than uniform choice by a tenth (allowing for two standard errors):",
+        "The following are not better than uniform choice by at least a tenth (allowing for two standard "
+        "errors):",
         "",
     ]
     for horizon in horizons:

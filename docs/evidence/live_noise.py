@@ -386,16 +386,16 @@ def write(options: Any, folder: Path) -> None:
 
 PAGE = """# Noise of the live path
 
-Command: `python docs/evidence/live_noise.py`. Seed: {seed}, but exact noise has none. Date: {stamp}.
+Command: `python docs/evidence/live_noise.py`. Seed: {seed}; exact noise has none. Date: {stamp}.
 
-Of {audits} audits of correct designs, and one more of each with all defaults, {refuted} refuted a design. Of
-the planted faults, {found} were found by one call of `epsilon_lower_bound`.
+Of {audits} audits of correct designs, and one more audit of each design with all defaults, {refuted} refuted
+a design. Of the planted faults, {found} were found by one call of `epsilon_lower_bound`.
 
 ## Right designs
 
-Each audit simulates, runs sessions and trials in files with exact noise, recomputes decisions, and tests the
-noise. With {runs:,} simulated runs, the number of runs of the live path is 2% of the default. Processor times
-are from a machine with other work.
+Each audit runs simulations, and sessions and trials in files with exact noise, recomputes decisions, and
+tests the noise. With {runs:,} simulated runs, the number of live runs is 2% of the default.
+Processor times are from a machine with other work.
 
 | design | audits | time of each | refuted | time with all defaults |
 | --- | ---: | ---: | ---: | ---: |
@@ -412,9 +412,9 @@ argument of the call; the finding shown is the first one.
 
 ## How many draws are needed to detect a fault
 
-Draws of scale 2^21 are made in one run. The table shows the smallest number, among powers of the square root
-of 2, with which each of 20 samples is detected by the tests of draws alone, which together raise a false
-alarm with probability 1e-6.
+The draws have scale 2^21 and are made in one run. The table shows the smallest number, among powers of the
+square root of 2, of draws with which each of 20 samples is detected by the tests of draws alone, which
+together raise a false alarm with probability 1e-6.
 
 | noise | draws |
 | --- | ---: |

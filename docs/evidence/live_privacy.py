@@ -375,9 +375,9 @@ all other decisions follow from the released numbers.
 
 ## Lower bounds of epsilon
 
-Every run is a separate session. The score is the exact log-likelihood ratio of everything that was released;
+Each run is a separate session. The score is the exact log-likelihood ratio of everything that was released;
 the bound holds with 99.9% confidence. Two trials differ in one reward or record. "Of the promise" is the
-bound divided by its guarantee; for rewards, `DPConSE` guarantees .6 epsilon. At half of the scale, the true
+bound divided by the guarantee; for rewards, `DPConSE` guarantees .6 epsilon. At half of the scale, the true
 value is twice the guarantee, and the bound must exceed the guarantee. If a reward enters several nodes, this
 can take millions of runs; detection of the fault is then left to the tests in the next table.
 
@@ -390,14 +390,15 @@ can take millions of runs; detection of the fault is then left to the tests in t
 Outcomes are drawn by fair coins, with epsilon 1, .1, 4 and then 1: `PrivateUCB` has 256 participants and
 three arms, the other designs have two arms, `LinPriv` has contexts in two coordinates, and `DPBAI` has five
 arms. Elimination has more than one epoch. The decisions are recomputed from released numbers, counts and
-public contexts only, bit for bit. The noise of every node is compared with its stated distribution, and with
-all other nodes and the outcomes; all tests of a row together raise a false alarm with probability 1e-6.
+public contexts only, bit for bit. The noise of every node is compared with its stated distribution, and
+tested for dependence on the noise of all other nodes and on the outcomes; all tests of a row together raise a
+false alarm with probability 1e-6.
 
 | design | sessions | noise | decisions found again | laws of the nodes |
 | --- | ---: | --- | ---: | --- |
 {looks}
 
-The page took {minutes} minutes on a machine with other work.
+The page took {minutes} minutes on a machine that was also doing other work.
 """
 
 

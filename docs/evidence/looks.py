@@ -182,18 +182,18 @@ def page(counts: Counts) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 {len(SETS)} sets of trials, each followed by nine plans: {len(cells)} cells of {size} trials. Both arms are
-equal. A level that drifts rises linearly by one standard deviation. Plans are two-sided at 5%; a look makes a
-test if both arms have at least 20 effective rewards and 20 outcomes of either kind.
+equal. If the level drifts, it rises linearly by one standard deviation. Plans are two-sided at 5%; a look
+makes a test if both arms have at least 20 effective rewards and 20 outcomes of either kind.
 
-- Errors are at most .055, plus three Monte Carlo errors, in {level} of {len(cells)} cells.
+- Error rates are at most .055, plus three Monte Carlo errors, in {level} of {len(cells)} cells.
 - The interval after the stop contains the difference in at least .94 of the trials that tested, less three
   errors, in {holds} of {len(cells)}.
 - The probability that the estimate is too large differs from 1/2 by at most {median:.3f}, beyond three
   errors, in cells where at least half of the trials tested.
 
 *Naive* is the share of trials, under Pocock's spending, in which a fixed-length 5% test at the stop would
-reject; *untested* is the share of trials in which no look had enough data. Figures that violate a criterion
-are bold.
+reject; *untested* is the share of trials in which there were not enough data at any look. Figures that
+violate a criterion are bold.
 
 {chr(10).join(lines(counts))}
 """

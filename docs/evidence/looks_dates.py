@@ -141,9 +141,9 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 ## Looks by date
 
 Looks are on days 90, 180, 270 and 360, with Pocock's spending at 5%, two-sided. About 1.1 participants arrive
-a day, at most {LENGTH}; the arms are equal, and drift raises the level of both. {trials:,} trials a row.
+per day, up to {LENGTH}; the arms are equal, and drift raises the level of both. {trials:,} trials a row.
 
-- Errors are at most .05, plus three Monte Carlo errors, in {level} of {len(dates)} rows.
+- Error rates are at most .05, plus three Monte Carlo errors, in {level} of {len(dates)} rows.
 
 {chr(10).join(date_lines(dates, trials))}
 
@@ -152,8 +152,8 @@ a day, at most {LENGTH}; the arms are equal, and drift raises the level of both.
 Looks are after 100, 200, 300 and {LENGTH} rounds. When a trial stops at a look, 40 or 120 further
 participants have been assigned, whose outcomes arrive later. {runs:,} trials a cell.
 
-- Intervals by the deletion method cover in at least .95 of the trials, less three Monte Carlo errors, in
-  {covers} of {len(late)} cells.
+- Intervals by the deletion method contain the difference in at least .95 of the trials, less three Monte
+  Carlo errors, in {covers} of {len(late)} cells.
 - *Estimate above* is the share of estimates above the effect; it is .5 if they are median-unbiased.
 
 {chr(10).join(overrun_lines(late))}

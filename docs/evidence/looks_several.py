@@ -165,26 +165,26 @@ def page(counts: Counts, seconds: float, compiling: float) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-All arms are equal, so every rejection is an error. Outcomes are normal; a level that drifts rises linearly by
-one standard deviation. Plans are two-sided at 5%, with Pocock's spending, over {ROUNDS} rounds of Thompson
-sampling with a floor of .4 divided by the number of arms. With *drop 0*, a treatment is dropped at the first
-look at which its score is at most 0. With *20% lost*, a fifth of the outcomes never arrive and are not
-replaced.
+All arms are equal, so every rejection is an error. Outcomes are normal; if the level drifts, it rises
+linearly by one standard deviation. Plans are two-sided at 5%, with Pocock's spending, over {ROUNDS} rounds of
+Thompson sampling with a floor of .4 divided by the number of arms. With *drop 0*, a treatment is dropped at
+the first look at which its score is at most 0. With *20% lost*, a fifth of the outcomes never arrive and are
+not replaced.
 
-- The family-wise error is at most .05, plus three Monte Carlo errors, in {level} of {len(cells)} cells.
+- The family-wise error rate is at most .05, plus three Monte Carlo errors, in {level} of {len(cells)} cells.
 - All intervals after the stop contain 0 in at least .95 of the trials, less three errors, in {holds} of
   {len(cells)}.
 
-Bold: not as it should be.
+Figures that violate a criterion are bold.
 
 {chr(10).join(lines(counts))}
 
 ## Late outcomes
 
 The [plan with three arms](../interim.md#late-outcomes), looks every 40 patients, outcomes after about 30
-days, futility, and a treatment that leaves: 10,000 trials take **{seconds:.0f} seconds** of the processor,
-from {TIMED:,} trials on a machine that was busy. Compiling the steps of the design takes {compiling:.1f}
-more seconds, once per process.
+days, futility, and a treatment that is dropped: 10,000 trials take **{seconds:.0f} seconds** of processor
+time, as extrapolated from {TIMED:,} trials on a busy machine. Compiling the design takes another
+{compiling:.1f} seconds, once per process.
 """
 
 

@@ -70,9 +70,9 @@ def page(cells: dict[tuple[int, int], Array], runs: int, seconds: float) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}. {seconds:.0f} s.
 
 There are two arms with 0/1 rewards and {HORIZON:,} rounds; each row is based on {runs:,} logs. The table
-shows the share of logs in which the sequence ever excluded an arm's mean, the larger of the two arms' shares,
-at alpha = {ALPHA:g}, and the mean widths after the last round. The sequences are for sample means, with
-default tuning. The Monte Carlo standard error of a proportion of {ALPHA:g} is {error:.4f}: {kept} of
+shows the share of logs in which the sequence ever excluded an arm's mean (the larger of the two arms'
+shares), at alpha = {ALPHA:g}, and the mean widths after the last round. The sequences are for sample means,
+with default tuning. The Monte Carlo standard error of a proportion of {ALPHA:g} is {error:.4f}: {kept} of
 {len(cells) * len(METHODS)} shares are at most {ALPHA:g} plus three standard errors.
 
 | design and rates | {heads} |

@@ -59,11 +59,11 @@ PAGE = """\
 
 Command: `{command}`. Seed of the simulations: {seed}; releases have none. Date: {today}.
 
-Stated figures are those of `variance`, `quantile`, `stopping_law` and similar functions. Measured figures are
-based on {simulated:,} draws of the simulation backend (seedable, not private) and {released:,} of the release
-backend (OpenDP's integers on the grid of 2^20 units). The number in parentheses is one standard error, in
-units of the last digits. p is the p-value for the whole distribution, by a Kolmogorov-Smirnov test for real
-numbers and a chi-square test for whole numbers. Over a table, p-values should look uniform.
+Stated figures are computed by `variance`, `quantile`, `stopping_law` and similar functions. Measured figures
+are based on {simulated:,} draws of the simulation backend (seedable, not private) and {released:,} of the
+release backend (OpenDP's integers on the grid of 2^20 units). The number in parentheses is one standard
+error, in units of the last digit shown. p is the p-value for the whole distribution, by a Kolmogorov-Smirnov
+test for real numbers and a chi-square test for whole numbers. Within a table, p-values should look uniform.
 
 ## Mechanisms
 
@@ -71,18 +71,18 @@ numbers and a chi-square test for whole numbers. Over a table, p-values should l
 
 ## Sparse vector
 
-The statistics are -4, 1, .5, 3, the thresholds 1, 3, 0, 2, epsilon = 1, the sensitivity 1 and the share .4;
-the table shows the probabilities of stopping at each statistic and of never stopping, over {svt_runs:,} runs.
+The statistics are -4, 1, .5 and 3, the thresholds are 1, 3, 0 and 2, epsilon and the sensitivity are 1, and
+the share is .4; the table shows the probabilities of stopping at each statistic and of never stopping, from
+{svt_runs:,} runs.
 
 {svt}
 
 ## Counters
 
 The table shows the noise of a coordinate at epsilon = .5 and sensitivity 1 (horizon 16 if one is needed;
-normal noise with delta = 1e-5), over {counters:,} coordinates of one counter of vectors, each of which is a
+normal noise with delta = 1e-5), from {counters:,} coordinates of one counter of vectors, each of which is a
 separate counter. With so many coordinates, allowing for the rounding of each to the grid makes the release
-noise wider: by {counters:,} / 2^20 (Laplace) or by the square root of {counters:,} divided by
-2^20 (normal).
+noise wider: by {counters:,} / 2^20 (Laplace) or by the square root of {counters:,} divided by 2^20 (normal).
 
 {counter_table}
 
@@ -96,9 +96,9 @@ should be at most .05. The last column shows the union bound, sqrt(d) times the 
 
 ## Exact privacy losses
 
-The following figures are computed, not sampled: the largest log ratio of probabilities or densities between
-neighbours, at a nominal epsilon of 1. For counters, the ratio is that of all sums up to the horizon together.
-"Half the noise" is the result of the same computation for scales divided by 2.
+The following figures are computed rather than simulated: the largest log ratio of probabilities or densities
+between neighbours, at a nominal epsilon of 1. For counters, the ratio is that of all sums up to the horizon
+together. "Half the noise" is the result of the same computation for scales divided by 2.
 
 {losses}
 

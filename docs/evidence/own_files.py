@@ -24,7 +24,7 @@ PAGE = """\
 # User files, damaged and interrupted
 
 Command: `python docs/evidence/own_files.py`. Seed: {seed}. Date: {stamp}. Python {python},
-Linux. `tests/properties/log/test_own_files.py` runs the same functions with smaller counts.
+Linux. `tests/properties/log/test_own_files.py` runs the same functions with smaller numbers.
 
 ## Flipped bits
 
@@ -34,17 +34,17 @@ repeated {flips:,} times.
 
 {flip_table}
 
-"Equal" means that the log equals the one that was written: the bit is in a part of the Parquet file that
-does not affect the log, such as statistics that the reader does not use, or is white space in the sidecar.
+"Equal" means that the log equals the one that was written: the bit is in a part of the Parquet file that does
+not affect the log, such as statistics that the reader does not use, or in white space of the sidecar.
 
 ## Writers that are killed
 
 In a separate process that receives SIGKILL, each writer replaces one content with another: three times in
 four, the signal arrives at a system call (opening, writing, syncing, renaming, in turn from the first to the
 last), otherwise after a random time. Every fifth run begins without an old file, and leftovers are not
-removed before the next run, until {kills} processes of each writer have been killed before they ended. A name
-then has the old content, the new one, or neither; for a log, the content is the result of `read_log`. "Each"
-counts the cases in which, of two files of one call, one was old and one new.
+removed before the next run, until {kills} processes of each writer have been killed before they finished. A
+name then has the old content, the new one, or neither; for a log, the content is the result of `read_log`.
+"Each" counts the cases in which one of the two files written by one call was old and the other new.
 
 {kill_table}
 
@@ -53,9 +53,9 @@ Processes that "ended with 0" had finished before the random time, or before the
 ## Full disks
 
 The same writers run while no file may grow beyond a random size below that of the largest file
-(RLIMIT_FSIZE), with {disks} runs for each writer. "Refused" is a `FileError` that states the file; in the
-other runs, the output fitted, or the file above the limit was replaced by a smaller one. No temporary file
-may remain.
+(RLIMIT_FSIZE), with {disks} runs for each writer. "Refused" means a `FileError` that names the file; in the
+other runs, the output fitted, or a file above the limit was replaced by a smaller one. No temporary file may
+remain.
 
 {disk_table}
 """

@@ -138,13 +138,13 @@ PAGE = """# Planted faults of the live path
 
 Command: `python docs/evidence/planted_faults.py{command}`. Seed: {seed}. Date: {stamp}.
 
-{number} faults were described by someone who knew what audits examine and the published limits, but none of
-the code. Each was then planted in the library itself, one at a time: in the sampler, in the way in which
-sessions and trials count and sum, in compiled kernels, or in what is published. The audits are the shipped
-functions with their defaults. {caught} of {number} faults are detected, including {caught_live} of the {live}
-that concern live sessions, trials and what they publish. Functions are tried in the order of the
-columns{until}. `Trial.audit_noise()` uses a separate trial for each fault and, if that shows nothing, a
-second one together with the first. {note}{commits}
+{number} faults were described by someone who knew what audits examine and what their published limits are,
+but had not seen the code. Each was then planted in the library itself, one at a time: in the sampler, in the
+way in which sessions and trials count and sum, in compiled kernels, or in what is published. The audits are
+the shipped functions with their defaults. {caught} of {number} faults are detected, including {caught_live}
+of the {live} that concern live sessions, trials and what they publish. Functions are tried in the order of
+the columns{until}. `Trial.audit_noise()` uses a separate trial for each fault and, if that detects nothing, a
+second trial together with the first. {note}{commits}
 
 The pages on [all audits](privacy_audits.md), and those produced by `docs/evidence/coupled.py` and
 `docs/evidence/live_noise.py`, show that correct designs are not refuted.
@@ -193,7 +193,7 @@ def page(
         live=len(live),
         caught_live=sum(name in caught for name in live),
         note=note,
-        until=", up to the first that detects the fault" if first else "",
+        until=" until one detects the fault" if first else "",
         commits=f" The faults were run at {', '.join(commits)}, one after another."
         if len(commits) > 1
         else "",

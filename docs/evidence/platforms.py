@@ -55,9 +55,9 @@ format.
 
 ## Files
 
-Rounds, the total of the rewards and the total of 1/propensity are compared with totals that the script
-computes without the library: {agree} of {read} logs agree with them. {refused} files are refused, with the
-reason.
+The number of rounds, the total of the rewards and the total of 1/propensity are compared with figures that
+the script computes without the library: they agree for {agree} of {read} logs. {refused} files are refused,
+with a reason.
 
 | file | reader | what came out |
 | --- | --- | --- |

@@ -35,24 +35,25 @@ Command: `{command}`. Seed: {seed}. Date: {today}.
 A trial has five batches of equal size, three arms, a context that is uniform on [-1, 1], and normal rewards
 with variance 1. The first batch is uniform; each later one chooses, with probability 0.8, the arm with the
 best mean on the context's side of 0, and otherwise any arm. With signal, arms a, b and c have means .3 + .5x,
-.4 - .5x and 0; without, all means are 0. The policy chooses the best arm by the sign of x (a on the right, b
-on the left); its baseline is arm c. With drift, the rewards of all arms increase by 1 over the trial: the
-value is the mean over the period, and the difference is unchanged. The AIPW scores use running means. By
-default, a value has uniform weights and a difference has combined ones, one per round for both policies: from
-the previous batch, or with snapshots from the design's policy at the contexts of earlier rounds.
+.4 - .5x and 0; without signal, all means are 0. The policy chooses the best arm by the sign of x (a on the
+right, b on the left); its baseline is arm c. With drift, the rewards of all arms increase by 1 over the
+trial: the value is the mean over the period, and the difference is unchanged. The AIPW scores use running
+means. By default, a value has uniform weights and a difference has combined ones, one per round for both
+policies: from the previous batch, or with snapshots from the design's policy at the contexts of earlier
+rounds.
 
 Bias is in units of the standard deviation of the estimates, with a Monte Carlo error of {bias_error:.3f};
-that of a coverage of .95 is {cover_error:.3f}. Lengths are mean lengths of intervals relative to
+that of a coverage of .95 is {cover_error:.3f}. Lengths are mean lengths of intervals, relative to those with
 uniform weights.
 
 {table}
 
-Without signal, the greedy arm is random in every batch however long the trial is, so propensities never
+Without signal, the greedy arm is random in every batch, however long the trial is, so propensities never
 converge. The bias of contextual and min-variance weights is then the same share of the standard deviation for
-every length of the trial, whereas with signal it vanishes. It is smaller for a difference of two policies.
-Under drift, intervals with separate weights for each policy undercover: the weights are not equal over the
-rounds of the period, and they differ between policies. A common effect on all arms cancels if both policies
-share one weight.
+every length of the trial, whereas with signal it vanishes. The bias is smaller for a difference of two
+policies. Under drift, intervals with separate weights for each policy undercover, because these weights are
+not equal over the rounds of the period and differ between policies. An effect common to all arms cancels if
+both policies share one weight.
 """
 
 

@@ -116,13 +116,13 @@ def page(runs: int) -> str:
 
 Command: `python docs/evidence/predictions.py`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Two arms, 1,000 rounds, normal rewards with standard deviation 1, and a level that drifts; one two-sided test
-at 5% at the end, in trials with at least 20 effective rewards of each arm. {runs:,} trials a cell. *Arm
-means* predict each arm by its own earlier rewards; *plan* is the rule used by `Plan`; *true level* predicts
-both arms by the true drifting level. The clock is given per round, for trials without an effect; without
-prediction errors it would be 1.
+There are two arms, 1,000 rounds, normal rewards with standard deviation 1, and a level that drifts; a single
+two-sided test at 5% is made at the end, in trials with at least 20 effective rewards of each arm. {runs:,}
+trials a cell. *Arm means* predict each arm by its own earlier rewards; *plan* is the rule used by `Plan`;
+*true level* predicts both arms by the true drifting level. The clock is given per round, for trials without
+an effect; without prediction errors, it would be 1.
 
-Errors are at most .055, plus three Monte Carlo errors, in {within["plan"]} of {len(held)} rows with the
+Error rates are at most .055, plus three Monte Carlo errors, in {within["plan"]} of {len(held)} rows with the
 plan's predictions, and in {within["arm means"]} with arm means. With drift, the plan's clock is at most \
 {most[1]:.3f}, and that of arm means is at most {most[0]:.3f}.
 

@@ -304,17 +304,17 @@ neighbouring data sets, confidence 99.9%; {minutes:.0f} minutes of processor tim
 
 A bound is a lower confidence limit on the epsilon of the outputs: see [the
 method](../theory/privacy_audits.md). "0.9855 of 1 (0.99)" means a bound of .9855 for a guarantee of 1. A
-bound above the guarantee would refute it; a bound below cannot prove it, but how close it comes to the
-guarantee shows how small a violation would have been detected. Mechanisms and counters
-have [a separate page](privacy_mechanisms.md).
+bound above the guarantee would refute it; a bound below the guarantee cannot prove it, but the closer the
+bound is, the smaller are the violations that would have been detected. Mechanisms and counters have [a
+separate page](privacy_mechanisms.md).
 
 {verdict}
 
 ## Designs, corrected
 
 The neighbouring trials are those that each design supplies; *releases* uses everything that the guarantee
-covers, and *actions* only the arms; for a stopping rule, these are the stopping time and the estimate, or the
-stopping time. The second number is the guarantee for the part that differs.
+covers, and *actions* only the arms; for a stopping rule, these are the stopping time and the estimate, and
+the stopping time alone. The second number is the guarantee for the part that differs.
 
 {designs}
 
@@ -328,8 +328,8 @@ DP-ConSE as published is among the faults.
 
 ## Faults
 
-The faults are planted in a copy of a correct design, or are the paper's own. The last column is the same
-audit for the correct design.
+The faults are either planted in a copy of a correct design or taken from the paper. The last column is the
+same audit for the correct design.
 
 {faults}
 
@@ -366,8 +366,8 @@ def main() -> int:
     if problems:
         print("\n".join(problems))
     verdict = (
-        f"In {len(found)} audits of correct designs, no bound exceeds its guarantee. In {len(caught)} "
-        "audits of faults, all are detected."
+        f"In {len(found)} audits of correct designs, no bound exceeds its guarantee. In {len(caught)} audits "
+        f"of planted faults, all faults are detected."
     )
     page = PAGE.format(
         seed=SEED,

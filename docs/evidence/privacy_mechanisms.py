@@ -23,9 +23,9 @@ PAGE = """\
 # Audits of mechanisms and counters
 
 Command: `python docs/evidence/privacy_mechanisms.py{flags}`. Seed: {seed} and the name of the audit. Date:
-{today}. Running time: {minutes:.1f} minutes on one core. {runs:,} runs on each of two neighbouring inputs,
-99.9% confidence, scores rounded to nine decimals. Each cell shows the lower bound on epsilon and its share of
-the guarantee.
+{today}. Running time: {minutes:.1f} minutes on one core. There are {runs:,} runs on each of two neighbouring
+inputs; confidence is 99.9%, and scores are rounded to nine decimals. Each cell shows the lower bound on
+epsilon and its share of the guarantee.
 
 {table}
 
@@ -34,8 +34,7 @@ events are rare, and at epsilon = .1, where ratios are close to 1.
 
 ## Floats as they are
 
-The same simulated noise is audited at epsilon = 1 with its digits examined, and with scores that are not
-rounded:
+The same simulated noise is audited at epsilon = 1, both by its digits and with scores that are not rounded:
 
 {leaks}
 """

@@ -126,18 +126,18 @@ PAGE = """# Randomisation tests: level and power
 Command: `{command}`. Seed: {seed}. Date: {date}.
 
 Each row is based on {null_runs:,} logs with equal arms and {power_runs:,} under one alternative; there are
-{re_runs} reruns per test, ties are broken by coins, and a test rejects if $p\\le{level:g}$. If
-the argument holds, the level is exactly $10/200={level:g}$, so the rejection rate is a binomial share; its
-standard error is given, and the p-value of a two-sided binomial test against {level:g}. With 10,000
-logs, the rate has to lie in [{low}, {high}], which is 3.2 standard errors in each direction.
+{re_runs} reruns per test, ties are broken by coins, and a test rejects if $p\\le{level:g}$. If the argument
+holds, the level is exactly $10/200={level:g}$, so the rejection rate is a binomial proportion; the table
+gives its standard error, and the p-value of a two-sided binomial test against {level:g}. With 10,000 logs,
+the rate must lie in [{low}, {high}], that is, within 3.2 standard errors.
 
 | design | re-run by | statistic | rounds | rejected, equal | within | binomial p | rejected, unequal |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 {table}
 
-Equal arms have Bernoulli .5 or normal (0, 1) rewards, and for DP-ConSE Bernoulli .4 and .6 at two sites.
-Unequal arms have Bernoulli .45 and .6; normal means 0 and .3; and for DP-ConSE .35 and .45 at one site, .55
-and .65 at the other.
+Equal arms have Bernoulli .5 or normal (0, 1) rewards or, for DP-ConSE, Bernoulli .4 and .6 at two sites.
+Unequal arms have Bernoulli .45 and .6; normal means 0 and .3; or, for DP-ConSE, .35 and .45 at one site, and
+.55 and .65 at the other.
 """
 
 

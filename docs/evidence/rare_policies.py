@@ -84,15 +84,15 @@ PAGE = """# Policy values with rare outcomes
 
 Command: `{command}`. Seed: {seed}. Date: {stamp}. Processor time: {seconds:.0f} s.
 
-Two arms with outcomes of 2%. The policy chooses the second arm with probability .75; the difference is
-between its value and that of the first arm. Each row is based on 1,000 logs, which the plain NumPy simulators
-of the [scoreboard](../studies/scoreboard.md) make. After epsilon-greedy, one arm has a propensity of .05, so
-the estimate depends on one or two outcomes with large weights. Without them, the estimate and its standard
-error are too small together: normal intervals lie below the truth.
+There are two arms with outcome rates of 2%. The policy chooses the second arm with probability .75; the
+difference is that between its value and the value of the first arm. Each row is based on 1,000 logs, which
+the plain NumPy simulators of the [scoreboard](../studies/scoreboard.md) make. After epsilon-greedy, one arm
+has a propensity of .05, so the estimate depends on one or two outcomes with large weights. Without these
+outcomes, the estimate and its standard error are both too small: normal intervals lie below the truth.
 
 If the effective number of uncommon rewards is below 10, or a part of an estimate has fewer than 5, intervals
 treat these rewards as Poisson counts with weights (Fay and Feuer 1997). *Counted* is the share of such fits,
-and *normal* the coverage of the estimate plus and minus 1.96 standard errors in the same logs. *Below* and
+and *normal* is the coverage of the estimate plus or minus 1.96 standard errors in the same logs. *Below* and
 *above* are shares of intervals on either side of the truth. Widths are medians.
 
 {heads}

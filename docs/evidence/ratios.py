@@ -171,14 +171,14 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 Sessions with two arms are simulated in plain NumPy, with {ROUNDS:,} rounds and {runs:,} logs per row. Earlier
 spending x is gamma with mean 1 and variance 1/2; the number of orders is Poisson with mean 0.6 x or 3 x; and
 revenue is a sum of exponential prices with mean {PRICE:g}, which in the second arm is the same or 15% higher.
-Designs follow mean revenue: they choose the better arm with probability {1 - EXPLORATION / 2:g}, or an arm
-with the normal approximation of the probability that it is the better one, at least {FLOOR:g}, updated in
-every round or every {BATCH}.
+Designs follow mean revenue: they choose the better arm with probability {1 - EXPLORATION / 2:g}, or choose
+each arm with the normal approximation to the probability that it is the better one (but at least {FLOOR:g}),
+updated in every round or every {BATCH} rounds.
 
 The table shows the coverage of nominal 95% intervals, all by defaults: *arm* is for revenue per order of an
 arm, averaged over both; *difference* and *lift* compare the second arm with the first; *refused* is the share
-of logs without a lift, which are excluded. *revenue* is for the difference of mean revenue, and *adjusted* is
-the same with x as a covariate; *width* is the mean of the adjusted width divided by the other; *ratio
+of logs without a lift, which are excluded. *revenue* is for the difference in mean revenue, and *adjusted* is
+the same with x as a covariate; *width* is the mean ratio of the adjusted to the unadjusted width; *ratio
 adjusted* and *its width* are the same for revenue per order, which is unrelated to x in this simulation. The
 Monte Carlo standard error of a proportion of .95 is {error:.4f}. {len(covered) - short} of {len(covered)}
 shares are at least .95 less three such errors.

@@ -299,14 +299,14 @@ def page(found: dict[tuple[str, str, str, str], tuple[str, str]]) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{len(SOURCES)} sources, {len(DOORS)} doors (`read_log`, `Sums`, `aggregate`, `adaptinf analyze`),
-{len(OUTCOMES)} types of outcome ({", ".join(OUTCOMES)}) and {len(LABELS)} of labels ({", ".join(LABELS)}):
-there are {asked:,} possible uses, of {ROUNDS} rounds each. The expected result is computed by plain Python
-from the rows, by a rule that was written before the first run: the mean of every arm to {LIMIT:.0e}, or a
-refusal with its codes and no others.
+With {len(SOURCES)} sources, {len(DOORS)} entry points (`read_log`, `Sums`, `aggregate`, `adaptinf analyze`),
+{len(OUTCOMES)} types of outcome ({", ".join(OUTCOMES)}) and {len(LABELS)} types of labels
+({", ".join(LABELS)}), there are {asked:,} possible uses, with {ROUNDS} rounds each. The expected result is
+computed by plain Python from the rows, by a rule that was written before the first run: the mean of every arm
+to {LIMIT:.0e}, or a refusal with exactly the expected codes.
 
 Of {asked:,} uses, {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the expected refusal,
-{counts[OTHER]:,} something else, and {counts[RAW]:,} an error that is not adaptinf's own.
+{counts[OTHER]:,} a different result, and {counts[RAW]:,} an error that is not one of adaptinf's own.
 
 The refused uses are text outcomes in `aggregate`, which has no `success=`; sums that are booleans; and sums
 stored as text in anything other than a text file. The command line accepts only files and standard input. One

@@ -1,7 +1,7 @@
 """What the newer rows of `recommend` cost: makes docs/evidence/recommend_speed.md.
 
-The library and an older checkout, which has no intervals for the winner, no comparisons of all arms with one,
-no exact intervals and no mixture sequences, take turns in processes of their own.
+The library and an older checkout, which has no intervals for the winner, no comparisons of all arms with a
+control, no exact intervals and no mixture sequences, take turns in processes of their own.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ Times are processor milliseconds on a machine with two cores; its load when the 
 
 `recommend` is applied to logs with 0/1 rewards and 20 batches, after a first call in the process. *Before* is
 the library at commit {commit or "-"}, which has no intervals for the winner, no comparisons of all arms with
-one, no exact intervals and no mixture sequences. Both took turns, with {len(now)} processes each and
-{REPEATS} new logs per process; the figures are medians. *Contrasts* and *winner* are separate targets, which
-cost nothing if they are not requested. The rest may take up to {AIM - 1.0:.0%} longer than before; the
-largest ratio is {most:.2f}.
+a control, no exact intervals and no mixture sequences. Both versions took turns, with {len(now)} processes
+each and {REPEATS} new logs per process; the figures are medians. *Contrasts* and *winner* are separate
+targets, which cost nothing if they are not requested. The other targets may take up to {AIM - 1.0:.0%} longer
+than before; the largest ratio is {most:.2f}.
 
 | rounds x arms | arm means, before | now | ratio | contrast, before | now | ratio | contrasts | winner |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

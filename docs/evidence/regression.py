@@ -68,12 +68,12 @@ Command: `OPENBLAS_NUM_THREADS=1 python docs/evidence/regression.py{flags}`. See
 
 Type I error: the rate at which the true value of a coefficient is rejected at .05. Power: the rate at which 0
 is rejected if there is an effect. Length: the length of the interval without an effect, averaged over the
-runs that have one. The test is of the difference of two arms in a regression on arm indicators; under LinUCB
-and LinPriv, of the second coefficient of arm 0's rewards on its own context vectors. A run that a method
-refuses, or whose columns are not independent, counts as not rejected; the share of such runs is shown next to
-it (in the worse environment).
+runs with an interval. The test concerns the difference between two arms in a regression on arm indicators or,
+under LinUCB and LinPriv, the second coefficient in a regression of arm 0's rewards on its own context
+vectors. A run that a method refuses, or whose columns are linearly dependent, is counted as not rejecting;
+the share of such runs is shown next to the size (in the worse environment).
 
-`p` is the one-sided binomial p-value of a size above .05, in the worse of the two environments. Tests that
+`p` is the one-sided binomial p-value for a size above .05, in the worse of the two environments. Tests that
 guarantee .05 and have p < 1e-4 are marked.
 
 {table}
@@ -91,10 +91,11 @@ corrects the t-test at the design's epsilon = {epsilon}. {verdict}
 
 The normal distribution of the batched statistic is an approximation for large batches; `AdaptiveOLS` uses the
 distribution of the mean of Student's t by default. Weighted least squares is normal if propensities converge
-or are bounded away from 0. Under Thompson sampling, they fall to .004, so the intervals are too short, and so
-are those of inverse weighting. `AdaptiveOLS(...).fit()` uses weights by default only if no propensity is
-below .05, and a requested fit notes smaller ones. Methods that are valid for every design have longer
-intervals: W-decorrelation has little power under Thompson sampling, and the ellipsoid has less.
+or are bounded away from 0. Under Thompson sampling, propensities fall to .004, so the intervals are too
+short, and so are those from inverse weighting. `AdaptiveOLS(...).fit()` uses weights by default only if no
+propensity is below .05, and if weights are requested, a note mentions smaller propensities. Methods that are
+valid for every design have longer intervals: W-decorrelation has little power under Thompson sampling, and
+the ellipsoid has even less.
 """
 
 
@@ -189,7 +190,7 @@ def cells() -> dict[str, Cell]:
             half,
             1.0,
             2.0,
-            "T = 1,000, propensity floor .5 t^-.7, five uniform pulls an arm, normal rewards",
+            "T = 1,000, propensity floor .5 t^-.7, five uniform pulls per arm, normal rewards",
         ),
         "UCB": Cell(UCB(), 1_000, binary, tenth, 0.5, bound, "T = 1,000, Bernoulli rewards"),
         "PrivateUCB": Cell(

@@ -31,10 +31,10 @@ Command: `{command}`. Seed: {seed}. Date: {stamp}. {runs} logs of {rounds:,} rou
 The table shows the coverage of 95% intervals, by coefficient, and in parentheses their mean length divided by
 that with square roots of importance weights. The arms are equal and the covariate's slope is .5. The noise
 has standard deviation 1; the level of all arms rises by 1 over the log (linear), or rises and falls by 1 with
-the hour, while the shares vary between .15 and .85. *h/e*: all coefficients by least squares with one weight
-per round divided by the chosen arm's propensity; *combined*: the default, in which the coefficients of arms
-are projections of score differences; *uniform*: the same with equal weights. With several arms, the figures
-are means over the arms.
+the time of day, while the shares vary between .15 and .85. *h/e*: all coefficients by least squares with one
+weight per round divided by the chosen arm's propensity; *combined*: the default, in which the coefficients of
+arms are projections of score differences; *uniform*: the same with equal weights. With several arms, the
+figures are means over the arms.
 
 {table}
 """

@@ -105,7 +105,7 @@ Command: `python docs/evidence/reports.py --axe
 node_modules/axe-core/axe.min.js`. Seeds are in `report_examples.py`. Date: {stamp}.
 
 Of {count} reports, {first} have the sentence, the picture and its numbers on the first screen at both sizes,
-{brief} print on one page with `brief=True`, and {agreed} have the numbers of their table in the picture;
+{brief} print on one page with `brief=True`, and {agreed} have the numbers from their table in the picture;
 axe-core finds {violations} violations of WCAG 2.1 A and AA.
 
 Each report, in full and with `brief=True`, was opened by Chromium at 1,280 and at 390 px, in light and dark

@@ -183,21 +183,21 @@ def page(rates: tuple[int, ...], seconds: float) -> str:
 
 Command: `{COMMAND}`. Seed: none, because the coins of trials are new in every run. Date: {evidence.stamp()}.
 
-One process serves a trial with {type(DESIGN).__name__}(floor=0.1) in SQLite. Another sends an assignment and
-then its outcome for each participant, at a constant rate for {seconds:g} s, whether or not earlier ones have
-been answered, over {CONNECTIONS} connections; times are measured from the time
-at which a request was due. *Nothing* is a FastAPI
-service that answers without doing anything, measured in turn. Processor times are those of the service alone.
+One process serves a trial with {type(DESIGN).__name__}(floor=0.1) in SQLite. Another process requests an
+assignment for each participant and then sends the outcome, at a constant rate for {seconds:g} s, whether or
+not earlier requests have been answered, over {CONNECTIONS} connections; response times are measured from the
+time at which a request was due. *Nothing* is a FastAPI service that answers without doing anything, measured
+in turn. Processor times are those of the service alone.
 
 | service | pairs a second, sent | answered | p50, ms | p99, ms | longest, ms | processor, ms a request |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(lines)}
 
 The largest number of pairs per second with a p99 below 100 ms is **{max(kept, default=0)}**; the target is
-200 on an idle machine. A bare commit of one row to SQLite took {p50:.2f} ms (p99 {p99:.2f}). The machine has
-{os.cpu_count()} cores, which the client, the service and other programs shared: the load was {load[0]:.1f}.
-Afterwards, the trial was verified from its first row: every participant was assigned once, and every outcome
-was recorded once.
+200 on an idle machine. A single commit of one row to SQLite took {p50:.2f} ms (p99 {p99:.2f}). The machine
+has {os.cpu_count()} cores, which the client, the service and other programs shared: the load was
+{load[0]:.1f}. Afterwards, the trial was verified from its first row: every participant was assigned once, and
+every outcome was recorded once.
 """
 
 

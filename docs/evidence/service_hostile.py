@@ -81,20 +81,20 @@ def page(examples: int, wanted: int) -> str:
     return f"""# Whatever is sent to a served trial has one answer
 
 Command: `{COMMAND}`.
-Seed: {SEED}, of schemathesis; coins of the trial are fresh. Date: {evidence.stamp()}.
+Seed: {SEED}, for schemathesis; the coins of the trial are new in every run. Date: {evidence.stamp()}.
 
-schemathesis {VERSION} generates requests from the service's OpenAPI document, valid and invalid ones:
-missing, extra and wrongly typed fields, odd texts and numbers, wrong methods and headers. No answer may be a
-server error, and the status, type, headers and body of every answer must agree with the document. The counts
-are taken from the service's access log.
+schemathesis {VERSION} generates requests from the service's OpenAPI document, both valid and invalid: with
+missing, extra and wrongly typed fields, unusual texts and numbers, and wrong methods and headers. No answer
+may be a server error, and the status, type, headers and body of every answer must agree with the document.
+The counts are taken from the service's access log.
 
 | token | requests | answers by status | failed checks |
 | --- | ---: | --- | ---: |
 {chr(10).join(rows)}
 
-In all **{total:,}** requests with **{errors}** server errors; failed checks: {", ".join(failed) or "none"}.
-The trial, which then had {verified:,} rows, was verified from its first row. The machine's load was
-{os.getloadavg()[0]:.1f}.
+In total, there were **{total:,}** requests with **{errors}** server errors; failed checks:
+{", ".join(failed) or "none"}. The trial, which then had {verified:,} rows, was verified from its first row.
+The load of the machine was {os.getloadavg()[0]:.1f}.
 """
 
 

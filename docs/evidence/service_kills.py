@@ -196,8 +196,8 @@ def page(sizes: dict[str, int]) -> str:
     command = COMMAND if kills == KILLS else f"{COMMAND} --kills {kills}"
     return f"""# A served trial whose process or database is killed
 
-Command: `{command}`.
-Seed: {SEED}, of the moments of kills; coins of the trial are fresh. Date: {evidence.stamp()}.
+Command: `{command}`. Seed: {SEED}, for the times of the kills; the coins of the trial are new in every run.
+Date: {evidence.stamp()}.
 
 {clients} clients assign participants and record their outcomes at the same time, as fast as they are
 answered, while the process that serves them is killed (`kill -9`) again and again,
@@ -210,8 +210,9 @@ row, and every assignment is requested again.
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(rows)}
 
-Every participant whose request was answered is in the trial once, with the same arm and the outcome, and the
-trial contains no one else. The machine has {os.cpu_count()} cores, and its load was {os.getloadavg()[0]:.1f}.
+Every participant whose request was answered is in the trial exactly once, with the same arm and outcome, and
+the trial contains no one else. The machine has {os.cpu_count()} cores, and its load was
+{os.getloadavg()[0]:.1f}.
 """
 
 

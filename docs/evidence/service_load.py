@@ -315,32 +315,32 @@ def page(found: dict[str, dict[str, Any]], command: str) -> str:
     return f"""# A trial over HTTP under load
 
 Command: `{command}`.
-Seed: none, coins of trials are fresh. Date: {found["sqlite"]["stamp"]}.
+Seed: none, because the coins of trials are new in every run. Date: {found["sqlite"]["stamp"]}.
 
-A client in Node sends {rate} assignments a second for {seconds:g} s at fixed times, whether or not
-earlier requests have been answered, over connections that stay open. The outcome of each participant is
-due half a second after the assignment. Times count from when a request was due. The load is sent in
-{SLICES} slices, by turns with the same load on *nothing*, a FastAPI service that answers without doing
-anything, and with bare commits of one row. Times are in milliseconds. The processor's is that of the service
-alone, a request; a commit's is the median.
+A client in Node sends {rate} assignments per second for {seconds:g} s at fixed times, whether or not earlier
+requests have been answered, over persistent connections. The outcome of each participant is due half a second
+after the assignment. Response times are measured from the time at which a request was due. The load is sent
+in {SLICES} slices, by turns with the same load on *nothing*, a FastAPI service that answers without doing
+anything, and with bare commits of one row. Times are in milliseconds. The processor time is that of the
+service alone, per request; the time of a commit is the median.
 
 | database | workers | service | requests | refused | p50 | p99 | longest | processor | commit | verdict |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 {table}
 
-**The verdict**: none refused, and p99 at most {COMMITTED:g} commits and {ADDED:g} ms. It is judged by time
-where the service that does nothing has a p99 below {ADDED:g} ms, and otherwise by processor: at most
-{used} a request. Where requests wait for a busy machine, more of them share a commit, so each
-needs less of the processor. The client itself was late by {late:.1f} ms at its 99th percentile. After
-each run, the trial was verified from its first row, and contained what had been answered and nothing else.
-Loads for which it holds: **{well} of {len(rows)}**.
+**Criterion**: no request is refused, and p99 is at most the time of {COMMITTED:g} commits plus {ADDED:g} ms.
+Response times are judged if a service that does nothing has a p99 below {ADDED:g} ms; otherwise, processor
+time is judged: at most {used} per request. If requests have to wait because the machine is busy, more of them
+share a commit, so each needs less processor time. The client itself was late by {late:.1f} ms at its 99th
+percentile. After each run, the trial was verified from its first row, and contained exactly what had been
+answered. Loads for which the criterion is met: **{well} of {len(rows)}**.
 
 ## Many requests
 
-Errors in {total:,} requests of {CLIENTS} clients: **{errors}**. Four in ten were assignments, four outcomes,
-one asked for the status and one for events; {speed:,.0f} were answered a second. The trial in SQLite was then
-verified. It had {people:,} participants, as many as were answered; answers that differ from what is
-stored: **{wrong}**.
+Errors in {total:,} requests of {CLIENTS} clients: **{errors}**. Of every ten requests, four were assignments,
+four were outcomes, one was for the status and one for events; {speed:,.0f} were answered per second. The
+trial in SQLite was then verified. It had {people:,} participants, as many as had received an answer; answers
+that differ from what is stored: **{wrong}**.
 
 The machine has {os.cpu_count()} cores, shared by client, service and database. Its load was {loads}.
 """

@@ -128,7 +128,7 @@ def page(requests: int) -> str:
     return f"""# Whether the time of an answer tells the arm
 
 Command: `{COMMAND}`.
-Seed: {SEED}, of permutations; coins of trials are fresh. Date: {evidence.stamp()}.
+Seed: {SEED}, for the permutations; the coins of trials are new in every run. Date: {evidence.stamp()}.
 
 One client requests assignments from two services in turn, over persistent connections; each trial has two
 arms and the design Uniform. The second service waits {1e3 * DELAY:g} ms longer before it returns one of the

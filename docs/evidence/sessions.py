@@ -189,9 +189,10 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 ## Equal to a run
 
-Each design is run on rewards and contexts that are fixed in advance, and in a session that receives them,
-with the same seed. All entries of the log's frame and of its releases, and the guarantees of the log, are
-compared bit for bit; the last column is the time for one `assign` and one `record`.
+Each design is run on rewards and contexts that are fixed in advance, and in a session that receives the same
+rewards and contexts, with the same seed. All entries of the log's frame and of its releases, and the
+guarantees of the log, are compared bit for bit; the last column is the time for one `assign` and one
+`record`.
 
 | design | contexts | entries | different | µs |
 | --- | --- | ---: | ---: | ---: |
@@ -199,10 +200,10 @@ compared bit for bit; the last column is the time for one `assign` and one `reco
 
 ## Early, late and lost outcomes of private designs
 
-There are sessions of 400 rounds with `window={WINDOW}`, in which a tenth of the outcomes are lost. Each is
-compared with the session with the same seed whose outcomes arrive immediately; its own outcomes arrive as
-late as the window allows, late if they are 0 and immediately if they are 1, or at random. Releases and
-actions are compared to the last bit.
+The sessions have 400 rounds and `window={WINDOW}`, and a tenth of the outcomes are lost. Each
+session is compared with one that has the same seed but whose outcomes arrive immediately; its own outcomes
+arrive as late as the window allows, or late if they are 0 and immediately if they are 1, or at random.
+Releases and actions are compared to the last bit.
 
 | design | sessions | different |
 | --- | ---: | ---: |
@@ -211,11 +212,11 @@ actions are compared to the last bit.
 ## Default analysis of late outcomes
 
 Each row is based on {runs:,} sessions of {ROUNDS:,} rounds, with two arms and 0/1 rewards with means
-{MEANS[0]:g} and {MEANS[1]:g}. Each outcome is recorded the stated number of rounds after its own round,
-and the rest at the end. The table shows the share of nominal 95% intervals of the default `Contrast` that
-contain the difference, their median length, and the share of tables that carry a caution. The Monte Carlo
-standard error of a proportion of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}; a row should show coverage of at
-least .93 or carry a caution.
+{MEANS[0]:g} and {MEANS[1]:g}. Each outcome is recorded the stated number of rounds after its own round, and
+the remaining ones at the end. The table shows the share of nominal 95% intervals of the default `Contrast`
+that contain the difference, their median length, and the share of tables that carry a caution. The Monte
+Carlo standard error of a proportion of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}; a row should show coverage
+of at least .93 or carry a caution.
 
 | session | rounds late | coverage | length | cautioned |
 | --- | ---: | ---: | ---: | ---: |

@@ -93,8 +93,8 @@ def page(found: list[Compared], runs: int) -> str:
     table = "\n".join(each.row for each in found)
     return f"""# What the command line takes before it answers
 
-The figures are processor seconds of whole processes, medians of {runs} runs that alternate with those of an
-interpreter that runs the code next to it; ratios and differences are medians over neighbouring runs.
+The figures are processor seconds of whole processes, medians of {runs} runs, which alternate with runs of an
+interpreter on the code shown next to them; ratios and differences are medians over neighbouring runs.
 Command: `python docs/evidence/shell.py`. Seed: {SEED}. Date: {evidence.stamp()}. Python
 {platform.python_version()}, NumPy {np.__version__}, pandas {pd.__version__}. Load of the machine: {load}.
 
@@ -103,7 +103,7 @@ Command: `python docs/evidence/shell.py`. Seed: {SEED}. Date: {evidence.stamp()}
 {table}
 
 `analyze` reads a CSV of {ROUNDS:,} rows and prints its table. If Polars is installed, statsmodels loads it
-with its tables, both in `analyze` and in the last measure.
+together with its tables, both in `analyze` and in the last row.
 """
 
 

@@ -30,7 +30,7 @@ deviation of its noise divided by that of the other arm. {errors}
 
 ## By round
 
-The default of `AdaptiveOLS` for designs that do not adapt is HC3 below 250 rounds and HC2 from there on, with
+The default of `AdaptiveOLS` for designs that do not adapt is HC3 below 250 rounds and HC2 otherwise, with
 Student's t with n - p degrees of freedom. "HC1, normal" uses the normal distribution instead.
 
 {rows}
@@ -38,7 +38,7 @@ Student's t with n - p degrees of freedom. "HC1, normal" uses the normal distrib
 ## By unit
 
 Errors share a normal component within units (half of the variance), and the arm is drawn by unit. *Uneven*:
-the size of unit number j increases like j to the power 1.5. The default is CR2 with Satterthwaite degrees of
+the size of unit j increases like j to the power 1.5. The default is CR2 with Satterthwaite degrees of
 freedom; "CR1" has the factor G/(G - 1) (n - 1)/(n - p) and a t distribution with G - 1 degrees of freedom.
 
 {units}

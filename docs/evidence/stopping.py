@@ -195,8 +195,9 @@ def verdict(cells: dict[Cell, Measured]) -> str:
         return "Above beta beyond the error of the simulation: " + "; ".join(bad)
     ratio = max(seen.wrong / seen.runs / cell.beta for cell, seen in cells.items())
     return (
-        f"{len(cells)} cells and {sum(seen.runs for seen in cells.values()):,} runs. In no cell was an "
-        "estimate wrong, or a run longer than sufficient, more often than beta allows; the highest "
+        f"{len(cells)} cells and {sum(seen.runs for seen in cells.values()):,} runs. In no cell were "
+        f"estimates wrong, or runs longer than the sufficient number, more often than beta allows; the "
+        f"highest "
         f"frequency was {ratio:.3f} beta."
     )
 

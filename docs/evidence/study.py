@@ -180,14 +180,14 @@ PAGE = """\
 Command: `{command}`. Seed: {seed} (the times of the kills depend on the machine). Date: {today}.
 
 A study of 3 designs, 2 environments, 2 horizons and 2 analyses ({cells} cells of {replications} replications,
-with the estimates of every run kept) is started in a separate process and ended by SIGKILL at a time that is
-uniform over half of the {seconds:.0f} seconds that it takes undisturbed with one process; it is then started
-again in the same folder, with one or two processes at random, until it is finished. After that, a new study
-is begun, until {kills} kills have occurred. What is killed: {modes}.
+with the estimates of every run kept) is started in a separate process and killed by SIGKILL at a time that is
+uniformly distributed over half of the {seconds:.0f} seconds that an undisturbed run with one process takes;
+it is then started again in the same folder, with one or two processes at random, until it is finished. After
+that, a new study is begun, until {kills} kills have occurred. The following were killed: {modes}.
 
 {kills} kills affected {studies} studies. Of their {files} final files each (tables of the cells, estimates of
-the runs, and the whole table as Markdown and as CSV), {same} are byte for byte those of the undisturbed run
-with one process. Those of an undisturbed run with two processes are {two}.
+the runs, and the whole table as Markdown and as CSV), {same} are identical, byte for byte, to those of the
+undisturbed run with one process. The files of an undisturbed run with two processes are {two}.
 
 | state of the study when it was killed | kills |
 | --- | --- |

@@ -153,7 +153,7 @@ propensities that vary from row to row, and four kinds of reward in turn ({"; ".
 compared with those from the rows, with uniform weights and AIPW whose prediction is the centre of the sums.
 In {same[0]} of {logs} logs, all numbers agree to a relative {LIMIT:.0e} (entries below a thousandth of the
 largest agree to the same absolute difference).
-{f"Other engines sum the first {len(few)} logs: {same[1]} of {len(few)} agree." if few else ""}
+{f"The first {len(few)} logs are also summed by other engines: {same[1]} of {len(few)} agree." if few else ""}
 
 The largest differences are:
 

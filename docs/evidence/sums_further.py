@@ -190,8 +190,8 @@ two increase with the number of orders and with earlier spending. `aggregate(den
 from the rows with `outcome="batch-mean"`. Those of groups are compared with the rows of the group alone; for
 effects, limits are not compared, because they use one distribution for all groups. In {agreeing(parts)} of
 {logs} logs, all numbers agree to a relative {LIMIT:.0e} (entries below a thousandth of the largest agree to
-the same absolute difference), and what is refused for rows is refused for sums. *Answered* is the number of
-logs that were not refused.
+the same absolute difference), and everything that is refused for rows is also refused for sums. *Answered* is
+the number of logs that were not refused.
 
 {table_of(parts)}
 {others or ""}"""

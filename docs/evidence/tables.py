@@ -25,8 +25,8 @@ HEAD = """# The lines under a table
 
 Command: `python docs/evidence/tables.py`. Seeds: 0 to 5. Date: {stamp}.
 
-The {fits} fits are of {models} models with their defaults to {logs} logs (rows and sums, private and live,
-late and missing outcomes), if the log allows the model; names of arms have 20 characters. Each table is
+In {fits} fits, {models} models are fitted with their defaults to {logs} logs (rows and sums, private and
+live, late and missing outcomes), if the log allows the model; names of arms have 20 characters. Each table is
 examined as printed, with Holm's adjustment, and with simultaneous intervals.
 
 | printed | tables | widest (80) | most lines below, cautions apart (6) | cautions and reasons | cut |

@@ -249,15 +249,15 @@ Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 The figures are thousands of rounds per second of processor time on one core, the best of three, in runs of
 1,000 rounds with means from .3 to .6; the load of the machine was {os.getloadavg()[0]:.1f} on
-{os.cpu_count()} cores ({platform.machine()}). CHECKOUT is adaptinf at {BEFORE}, which makes 100
-posterior draws per arm in every round; PYTHON has MABWiser 2.7.4, whose `predict` and `partial_fit` are
-called once per round.
+{os.cpu_count()} cores ({platform.machine()}). CHECKOUT is adaptinf at {BEFORE}, which makes 100 posterior
+draws per arm in every round; PYTHON is an environment with MABWiser 2.7.4, whose `predict` and `partial_fit`
+are called once per round.
 
 ## Without propensities
 
 The first table is for `replicate` without a floor and without batches. *Bare loop* is a Numba function that
-only makes the same draws and updates the posterior. *Before*, two normal arms were computed in closed form,
-without draws.
+only makes the same draws and updates the posterior. *Before*, the propensities of two normal arms were
+computed in closed form, without draws.
 
 | prior | arms | thousands/s | bare loop | share of it | before | times as fast | MABWiser |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

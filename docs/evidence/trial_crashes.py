@@ -226,7 +226,7 @@ def page(folder: Path, disk: Path, sizes: dict[str, int]) -> str:
     return f"""# Trials: kills, damaged files, processes side by side
 
 Command: `{COMMAND} --kills {sizes["kills"]} --people {sizes["people"]}`.
-Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.stamp()}.
+Seed: {SEED}, for kills and damage; the coins of trials are new in every run. Date: {evidence.stamp()}.
 
 | | number |
 | --- | ---: |
@@ -236,20 +236,20 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 
 ## Kills
 
-{counts.total():,} `kill -9` of forked processes in the middle of requests to {trials:,} trials of
-{PARTICIPANTS} participants, with {", ".join(DESIGNS)} in turn. Outcomes come two participants late, one of
-three arms is removed half-way, half of the outcomes are amended, and {len(erased)} participants are erased,
-one of them while the outcome is pending; the last two designs go by contexts. The last one is private, with a
-window: no arm is removed, participants are erased when their window has ended, and the noise of a node is a
-function of its name, so that two runs can be compared; each node has one row. Each process opens the trial
-and sends the requests that have not been answered; in three of ten cases, it first repeats a request that was
-answered. A kill occurs before or after a named step, or at one of SQLite's system calls during a commit or a
-recovery, so that a write may be half done. Snapshots are written every {EVERY} rows, and processes open the
-trial from them. After every kill, earlier answers must be repeated; at the end, answers, rows and log have to
-be those of a copy of the file that ran undisturbed on the same coins, `verify` has to pass, and the files
-must not hold the names and keys of those who were erased. The script ends with an error if anything differs.
-Files are in memory, so kills do not test power loss; a separate test traces system calls to check that each
-row is on disk before its answer is given.
+{counts.total():,} `kill -9` of forked processes during requests to {trials:,} trials of {PARTICIPANTS}
+participants, with {", ".join(DESIGNS)} in turn. Outcomes arrive two participants late, one of three arms is
+removed half-way, half of the outcomes are amended, and {len(erased)} participants are erased, one of them
+while the outcome is pending; the last two designs use contexts. The last one is private, with a window: no
+arm is removed, participants are erased when their window has ended, and the noise of a node is a function of
+its name, so that two runs can be compared; each node has one row. Each process opens the trial and sends the
+requests that have not been answered; in three of ten cases, it first repeats a request that was answered. A
+kill occurs before or after a named step, or at one of SQLite's system calls during a commit or a recovery, so
+that a write may be incomplete. Snapshots are written every {EVERY} rows, and processes use them to open the
+trial. After every kill, earlier answers must be repeated; at the end, answers, rows and log must equal those
+of a copy of the file that ran undisturbed with the same coins, `verify` must pass, and the files must not
+contain the names and keys of erased participants. The script ends with an error if anything differs. Files
+are in memory, so kills do not test power loss; a separate test traces system calls to check that each row is
+on disk before its answer is given.
 
 | where | kills |
 | --- | ---: |
@@ -257,11 +257,11 @@ row is on disk before its answer is given.
 
 ## Damaged files
 
-Single bits of a finished trial's file of {size:,} bytes, its snapshot among them, are changed, drawn at
-random; an arm was removed and two participants erased in it. Either `open` or `verify` reports it, or all
-rows read back identical (the bit is not used, or the snapshot was made again from the rows). Bits of the
-write-ahead log of an open trial are changed too; a row that is lost in this way is detected by comparison
-with the head of the trial.
+Single bits in the file of a finished trial, of {size:,} bytes, including its snapshot, are drawn at random
+and changed; in this trial, an arm was removed and two participants were erased. Either `open` or `verify`
+reports the change, or all rows that are read are identical (the bit is not used, or the snapshot was
+recreated from the rows). Bits in the write-ahead log of an open trial are changed as well; a row that is lost
+in this way is detected by comparison with the head of the trial.
 
 | file | bits | detected | identical | unnoticed |
 | --- | ---: | ---: | ---: | ---: |
@@ -271,16 +271,18 @@ with the head of the trial.
 ## Processes side by side
 
 Four processes assigned {sizes["people"]:,} participants and recorded their outcomes, {each_second:,.0f}
-requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap,
-{rows:,} rows, and every decision made again from them. {sizes["starts"]} processes that start at once on one
-trial all work. A client that has waited for the others for a minute sends its request again with its key.
+requests per second in total, while other parts of this script were running: rounds 1 to {sizes["people"]:,}
+without a gap, {rows:,} rows, and every decision could be recomputed from them. If {sizes["starts"]} processes
+start simultaneously on one trial, all of them succeed. A client that has waited for the others for a minute
+sends its request again with its key.
 
 ## Speed
 
-Milliseconds of one request, on the disk of the machine, which had other work too; in the same run a
-synchronised write took {took["synced"]:.3f} ms, and a draw of OpenDP {took["draw"]:.3f} ms. The answer is
-sent after the commit. Groups consist of {sizes["timed"]:,} requests. The private design draws
-{took["drawn"]:.2f} nodes per participant. `open` took {1e3 * took["opened"]:.0f} µs a row.
+The table shows the time of one request in milliseconds, on the disk of a machine that was also doing other
+work; in the same run, a synchronised write took {took["synced"]:.3f} ms, and a draw by OpenDP
+{took["draw"]:.3f} ms. The answer is sent after the commit. Groups consist of {sizes["timed"]:,} requests. The
+private design draws {took["drawn"]:.2f} nodes per participant. `open` took {1e3 * took["opened"]:.0f} µs per
+row.
 
 | request | ms | allowed | ratio |
 | --- | ---: | --- | ---: |

@@ -164,7 +164,7 @@ def page(folder: Path, turns: int) -> tuple[str, float, str]:
     text = f"""# Trials with a key outside their file
 
 Command: `{COMMAND}`.
-Seed: 7, of outcomes; keys and coins of trials are fresh. Date: {evidence.stamp()}.
+Seed: 7, for outcomes; the keys and coins of trials are new in every run. Date: {evidence.stamp()}.
 
 ## Cost
 
@@ -176,15 +176,17 @@ decisions after the last snapshot.
 | --- | --- | ---: | ---: | ---: |
 {chr(10).join(lines)}
 
-Largest ratio of a request: **{largest:.2f}**, where {LIMIT:g} is allowed. Waiting for a disk is not included.
+Largest ratio for a request: **{largest:.2f}**; at most {LIMIT:g} is allowed. Time spent waiting for a disk is
+not included.
 
 ## Attack
 
-A trial of {PEOPLE} participants with two arms whose names differ in length, and outcomes that differ in their
-digits. The thief is assumed to have the database, its write-ahead log with every commit, and a backup, and to
-know the code: rows are parsed, sealed fields are opened with all secrets in the files, words are searched as
-text, UTF-16, hexadecimal digits and base64, and the lengths of all stored values are compared by arm, outcome
-and number of digits (permutation tests with 999 draws), as are the pages of each commit.
+The trial has {PEOPLE} participants, two arms whose names differ in length, and outcomes that differ in their
+number of digits. The thief is assumed to have the database, its write-ahead log with every commit, and a
+backup, and to know the code: rows are parsed, sealed fields are opened with all secrets in the files, words
+are searched for as text, UTF-16, hexadecimal digits and base64, and the lengths of all stored values are
+compared by arm, outcome and number of digits (permutation tests with 999 draws), as are the pages of each
+commit.
 
 | the thief finds | without a key | with a key |
 | --- | ---: | ---: |

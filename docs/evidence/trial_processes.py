@@ -96,20 +96,20 @@ def page(folder: Path, processes: tuple[int, ...], pairs: int, command: str) -> 
 
 Command: `{command}`. Seed: none, coins of trials are fresh. Date: {evidence.stamp()}.
 
-{pairs:,} participants of a trial of {NAME} are assigned and their outcomes recorded, by so many
-processes at once, each with its own `open`. A request is an assignment or an outcome. Processor time is
-that of all processes, without the database server's. Answers lost or changed, or requests stored twice:
-**{faults}**.
+{pairs:,} participants of a trial of {NAME} are assigned, and their outcomes recorded, by the stated number of
+processes at once, each of which opens the trial itself. A request is an assignment or an outcome. Processor
+time is that of all processes, excluding the database server. Answers lost or changed, or requests stored
+twice: **{faults}**.
 
 | database | processes | lost or changed | twice | ms of processor a request | ratio | requests a second |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {table}
 
-Every process reads and recomputes the rows that the others wrote, before it answers: this shows it at once
-if another decides differently, and costs processor time in proportion to their number. Requests wait for
-each other in any case, so more processes do not answer more of them. Where many programs use one trial,
-let one process [serve](../theory/trial_service.md) it: it writes the requests that arrive together at once,
-and replays nothing. Requests a second depend on whatever else the machine does.
+Every process reads and recomputes the rows that the others wrote, before it answers: this reveals immediately
+if another process decides differently, and costs processor time in proportion to the number of processes.
+Requests wait for one another in any case, so more processes do not answer more requests. If many programs use
+one trial, let one process [serve](../theory/trial_service.md) it: it stores requests that arrive together in
+one write, and recomputes nothing. The number of requests per second depends on the other work of the machine.
 """
 
 

@@ -93,19 +93,20 @@ def page(folder: Path, decisions: int) -> tuple[str, float]:
 Command: `{COMMAND}`.
 Seed: none, coins of trials are fresh. Date: {evidence.stamp()}.
 
-A trial of {decisions:,} decisions with {type(DESIGN).__name__}(floor=0.1), an outcome each, keys and units of
-text: {rows:,} rows, {path.stat().st_size / 1e9:.2f} GB, of which {held / 1e6:.0f} MB are the snapshot, in
-{parts:,} parts. It was opened in a new process, {REPEATS} times from the snapshot (the median counts) and
-once with all decisions recomputed, which gave the same rounds, pending outcomes and head.
+A trial of {decisions:,} decisions with {type(DESIGN).__name__}(floor=0.1), one outcome per decision, and text
+for keys and units: {rows:,} rows, {path.stat().st_size / 1e9:.2f} GB, of which the snapshot, in {parts:,}
+parts, is {held / 1e6:.0f} MB. It was opened in a new process, {REPEATS} times from the snapshot (the median
+is reported) and once with all decisions recomputed, which gave the same rounds, pending outcomes and head.
 
 | opened | seconds | most memory, GB | ratio |
 | --- | ---: | ---: | ---: |
 {chr(10).join(lines)}
 
-Longest of all from a snapshot: **{longest:.2f} s**, where {LIMIT:g} s are allowed. Recomputing all decisions
-takes {times[2] / times[1]:,.0f} times as long as the second row. One request of the trial took
-{1e6 * request:.0f} µs with its file in memory, the snapshots that are written every {EVERY:,} rows included:
-opening is {times[1] / request:,.0f} requests, making all decisions again {times[2] / request:,.0f}.
+Longest time from a snapshot: **{longest:.2f} s**; at most {LIMIT:g} s are allowed. Recomputing all decisions
+takes {times[2] / times[1]:,.0f} times as long as the second row of the table. One request of the trial took
+{1e6 * request:.0f} µs with its file in memory, including the snapshots that are written every {EVERY:,} rows;
+opening takes as long as {times[1] / request:,.0f} requests, and recomputing all decisions as long as
+{times[2] / request:,.0f}.
 """
     return text, longest
 

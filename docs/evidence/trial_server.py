@@ -180,7 +180,8 @@ def page(folder: Path, sizes: dict[str, int], command: str) -> str:
     version = str(server().ask("SHOW server_version")[0][0]).partition(" ")[0]
     return f"""# Trials on a server: killed clients, killed servers
 
-Command: `{command}`. Seed: {SEED}, of kills; coins of the trial are fresh. Date: {evidence.stamp()}.
+Command: `{command}`. Seed: {SEED}, for kills; the coins of the trial are new in every run. Date:
+{evidence.stamp()}.
 
 | | number |
 | --- | ---: |
@@ -193,15 +194,15 @@ Command: `{command}`. Seed: {SEED}, of kills; coins of the trial are fresh. Date
 
 ## What was done
 
-{sizes["clients"]} processes at once sent requests to one trial of {NAME} in PostgreSQL {version}. Each
+{sizes["clients"]} processes simultaneously sent requests to one trial of {NAME} in PostgreSQL {version}. Each
 assigned participants and recorded their outcomes, and kept each answer in a file before the next request; in
 three of ten cases, it repeated an earlier request, whose answer had to be the same. In {took:,.0f} s,
-{sizes["kills"]} of them were killed (`kill -9`) at random moments and others went on in their place, and the
+{sizes["kills"]} of them were killed (`kill -9`) at random times, and others continued in their place, and the
 server was killed (`pg_ctl stop -m immediate`) and started again {sizes["restarts"]} times. A client whose
-request failed repeated it with its key. In the end there were {left["answers"]:,} answers and
-{left["rows"]:,} rows, {left["nodes"]:,} of them of noise. Every decision was recomputed from them (`verify`),
-and the tests of the noise found nothing (`audit_noise`). The server's data were in memory, so nothing here
-tests power loss.
+request failed repeated it with its key. In the end, there were {left["answers"]:,} answers and
+{left["rows"]:,} rows, {left["nodes"]:,} of which contain noise. Every decision was recomputed from them
+(`verify`), and the tests of the noise found nothing (`audit_noise`). The server's data were in memory, so
+nothing here tests power loss.
 
 Clients received the following errors:
 
@@ -211,7 +212,8 @@ Clients received the following errors:
 
 ## Speed
 
-The table shows the time of one client's requests in milliseconds, on a machine with other work.
+The table shows the time of one client's requests in milliseconds, on a machine that was also doing other
+work.
 
 | database | until the answer | of the client's processor |
 | --- | ---: | ---: |

@@ -158,9 +158,11 @@ def page(runs: int, quick: bool) -> tuple[str, list[float]]:
         'whose level was fixed before the last common epoch began; "plain" is the same interval at the full',
         "level, as if the epoch had been chosen in advance. The last column shows the shares of runs by "
         "the last",
-        "epoch that both arms reached. Rewards are 0/1, or uniform on the mean ± .4. In the third row, an "
+        "epoch that both arms reached. Rewards are 0/1, or uniform within .4 of the mean. In the third row, "
+        "an "
         "arm is",
-        "dropped after the first epoch at about the value at which that epoch's interval begins to miss the",
+        "dropped after the first epoch approximately at the value at which the interval of that epoch begins "
+        "to miss the",
         "truth.",
         "",
         "| epsilon | means | T | fixed shares | plain | mean length | of plain | last common epoch |",
@@ -181,7 +183,8 @@ def page(runs: int, quick: bool) -> tuple[str, list[float]]:
         "",
         "## DP-ConSE with one context",
         "",
-        f"This table has `contrast_share=1`, means {CONSE_MEANS[0]:g} and {CONSE_MEANS[1]:g}, 0/1 rewards, "
+        f"In this table, `contrast_share=1`, with means {CONSE_MEANS[0]:g} and {CONSE_MEANS[1]:g}, 0/1 "
+        f"rewards, "
         "and",
         "exact counts.",
         "",

@@ -160,9 +160,9 @@ def page(counted: dict[int, Array], runs: int) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 There are two arms without an effect on average; each row is based on {runs:,} logs simulated in plain NumPy.
-Units have separate means (with a standard deviation of {SPREAD:g} of a reward's; for 0/1 rewards, the
+Units have separate means (with a standard deviation of half that of a reward; for 0/1 rewards, the
 distribution is Beta with parameters 4 rate and 4 (1 - rate)), and with normal rewards also separate effects
-({EFFECTS:g}). The table shows the coverage of nominal 95% intervals by default, for all tables and
+({EFFECTS:g}). The table shows the coverage of nominal 95% intervals by the default method, for all tables and
 for those without a caution, the share of logs that are cautioned, and the share of terms without an interval.
 
 The target, minus three standard errors, is .94 from 40 units on and .92 with 20, for all intervals or for

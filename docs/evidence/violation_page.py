@@ -114,8 +114,8 @@ def verdicts(entries: Sequence[Table]) -> str:
     costly = [entry for entry in held_to if math.isnan(entry.lost) or entry.lost >= COSTS]
     named = [entry for entry in costly if entry.caught >= NAMED_AT_LEAST]
     lines = [
-        f"Of {len(held_to)} kinds that can be detected, or are stated, {len(costly)} reduce coverage by at "
-        f"least {COSTS:g}, or are refused. In {len(named)} of these, the violation is stated or the log is "
+        f"Of {len(held_to)} kinds that can be detected or are stated, {len(costly)} reduce coverage by at "
+        f"least {COSTS:g} or are refused. In {len(named)} of these, the violation is stated or the log is "
         f"refused in at least {NAMED_AT_LEAST:.0%} of the logs. The others:",
         "",
         "| no. | violation | lost | named or refused | possible | what there is to see |",
@@ -218,18 +218,19 @@ its level and windows were set before kind 29 was examined again.
 {verdicts(entries)}
 
 *Coverage* is that of the nominal 95% intervals of the fit in logs with the violation. *Lost* is the amount by
-which coverage is higher in as many clean twins, which are the same without the violation. *Named* is the
-share of logs with the violation in which the claim in the list appears, in a caution or a refusal; *named in
-the twin* is the same for the twins. *Seen*: the log contains evidence against the assumption. *Stated*: the
-log itself states it. *Handled*: the log states the violation, and intervals allow for it. *Cannot be seen*:
-the log does not differ from one without the violation. *Possible* is the power of the score test for exactly
-this violation, lost rows of a known arm, at a level of {EACH_OF_1000} in 1,000: about as much as any check
-can detect.
+which coverage is higher in the same number of clean twins, that is, logs that differ only in not having the
+violation. *Named* is the share of logs with the violation in which the claim in the list appears, in a
+caution or a refusal; *named in the twin* is the same for the twins. *Seen*: the log contains evidence against
+the assumption. *Stated*: the log itself states it. *Handled*: the log states the violation, and intervals
+allow for it. *Cannot be seen*: the log does not differ from one without the violation. *Possible* is the
+power of the score test for exactly this violation, lost rows of a known arm, at a level of {EACH_OF_1000} in
+1,000: about as much as any check can detect.
 
-Sizes are in standard deviations of normal rewards and, for rewards of 0 and 1, in halves of one, that is,
-.25, if they are those of a drift, a step, an effect that changes sign, or a covariate. Sizes of *lag* are
-rounds; those of lost, missing and repeated rows are shares of the rows that could be affected; those of a
-stop are the rounds between two looks; and those of units are the rows of each unit.
+The sizes of a drift, a step, an effect that changes sign, or a covariate are in units of the standard
+deviation of normal rewards or, for rewards of 0 and 1, of half a standard deviation, that is, .25. The sizes
+of *lag* are numbers of rounds; those of lost, missing and repeated rows are shares of the rows that could be
+affected; that of a stop is the number of rounds between two looks; and those of units are numbers of rows per
+unit.
 
 ## All kinds
 
@@ -242,22 +243,23 @@ stop are the rounds between two looks; and those of units are the rows of each u
 ## Clean logs
 
 Each fit is applied to each of the same logs. *ALEE* and *sequence* are given `stationary=True`, and sample
-means `adaptive=False`, which are true: without these they carry a caution in every log. The target is at most
-{EACH_OF_1000} of 1,000 logs for each check, and {TOGETHER:.0%} for all together.
+means `adaptive=False`, which are true statements; without them, their tables carry a caution in every log.
+The target is a caution in at most {EACH_OF_1000} of 1,000 logs for each check, and in at most {TOGETHER:.0%}
+for all checks together.
 
 {clean_rows([entry for entry in entries if entry.kind.standard == CLEAN])}
 
-The table shows the cautions for clean logs, and in how many of them they appear, by any fit:
+The table shows the cautions given for clean logs by any fit, and the number of logs in which each appears:
 
 {lit_rows(entries)}
 
 ## Time
 
 The table shows the median processor seconds of a fit with a check and without it, alternating in one process,
-on clean logs of two arms whose propensities change in every round. For the latter, the check is switched off
-and finds nothing. With 10,000,000 rounds, a fit takes one of two times, depending on which memory it gets, so
-that single checks appear to add or save up to a quarter although most have nothing to do there; all together
-are an upper limit for each.
+on clean logs of two arms whose propensities change in every round. For the latter, the check is switched off.
+With 10,000,000 rounds, a fit takes one of two times, depending on the memory that it is allotted, so that
+single checks appear to add or save up to a quarter of the time, although most of them do nothing there; the
+time of all checks together is an upper limit for each.
 
 {speed_rows(times)}
 """

@@ -135,14 +135,15 @@ def page(counted: list[Array], runs: int) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-Rewards are normal with variance 1 around 0, and one arm is better by {BETTER} or none is; each row is based
-on {runs:,} logs. Arm means are computed by the default of `ArmMeans`, with 95% intervals for the mean of the
-arm with the highest estimate: *hybrid* is from rows. *sums* is the same from sums by batch; *usual* does not
-account for the selection. *Width* is the width of the hybrid interval divided by that of the usual one;
-*above* is the share of logs whose median-unbiased estimate is above the truth; *cautioned* is the share of
-logs whose table carries a caution; *refused* is the share of logs in which an arm has no estimate, so there
-is no interval. The latter are omitted from the other columns. With 20 arms, a floor of .05 implies uniform
-assignment. The Monte Carlo standard error of a proportion of .95 is {math.sqrt(0.05 * 0.95 / runs):.4f}.
+Rewards are normal with variance 1 and mean 0, and either one arm is better by {BETTER} or none is; each row
+is based on {runs:,} logs. Arm means are computed by the default of `ArmMeans`, with 95% intervals for the
+mean of the arm with the highest estimate: *hybrid* is computed from rows; *sums* is the same from sums by
+batch; *usual* does not account for the selection. *Width* is the width of the hybrid interval divided by that
+of the usual one; *above* is the share of logs whose median-unbiased estimate is above the truth; *cautioned*
+is the share of logs whose table carries a caution; *refused* is the share of logs in which an arm has no
+estimate, so there is no interval. These logs are omitted from the other columns. With 20 arms, a floor of .05
+implies uniform assignment. The Monte Carlo standard error of a proportion of .95 is {
+        math.sqrt(0.05 * 0.95 / runs):.4f}.
 
 {verdict(counted, runs)}
 

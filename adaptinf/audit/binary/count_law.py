@@ -45,7 +45,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """Distribution of the final counts of a two-arm trial, before any test; weights have shape (states,)."""
+    """Distribution of the final counts of a two-arm trial, without tests; weights have shape (states,)."""
 
     name: str
     rule: Any
@@ -217,7 +217,7 @@ def rejection_region(law: CountLaw, subject: str, test: Any, alpha: Any) -> Bool
 def conditional_pvalue(
     law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any, side: Any, mid_p: Any
 ) -> float:
-    """See `ExactLaw.conditional_pvalue`; error messages begin with `subject`."""
+    """See `ExactLaw.conditional_pvalue`; error messages start with `subject`."""
     place = outcome_place(subject, law.horizon, *outcome)
     n1, s1, n0, s0 = outcome
     problems = OneOf(*ALTERNATIVES)("alternative", side) + statistic_problems(statistic)
@@ -234,7 +234,7 @@ def conditional_pvalue(
 def unconditional_pvalue(
     law: CountLaw, subject: str, outcome: tuple[int, int, int, int], statistic: Any, side: Any
 ) -> float:
-    """See `ExactLaw.unconditional_pvalue`; error messages begin with `subject`."""
+    """See `ExactLaw.unconditional_pvalue`; error messages start with `subject`."""
     outcome_place(subject, law.horizon, *outcome)
     refuse(subject, OneOf(*ALTERNATIVES)("alternative", side) + statistic_problems(statistic))
     ordering = read_statistic(subject, statistic)
@@ -246,7 +246,7 @@ def unconditional_pvalue(
 def _at_worst(
     law: CountLaw, subject: str, outcome: tuple[int, int, int, int], ordering: Statistic, turn: float
 ) -> float:
-    """Largest probability of a statistic as large, times 1 or -1, or in absolute value if `turn` is 0."""
+    """Largest probability of a statistic as extreme, upwards, downwards or (`turn` 0) in either direction."""
 
     def size(values: FloatArray) -> FloatArray:
         return np.asarray(turn * values if turn else np.abs(values))

@@ -158,14 +158,14 @@ def _below(p: float, q: float, draws: int, floor: float, log_count: float) -> fl
 
 @kernel
 def _largest_count(draws: int, floor: float) -> float:
-    """Log of the binomial coefficient of the last count below the floor."""
+    """Logarithm of the binomial coefficient of the last count below the floor."""
     k = max(math.ceil(floor * draws) - 1, 0)
     return math.lgamma(draws + 1.0) - math.lgamma(k + 1.0) - math.lgamma(draws - k + 1.0)
 
 
 @kernel
 def _raised(p: float, q: float, draws: int, floor: float, log_count: float) -> float:
-    """Contribution of the floor to the mean of the probability p, in terms of its frequency K / draws."""
+    """Amount by which a floor on the frequency K / draws raises the mean of the probability p."""
     if draws == 0:
         return min(max(p, floor), 1.0 - floor) - p
     return _below(p, q, draws, floor, log_count) - _below(q, p, draws, floor, log_count)
@@ -300,7 +300,7 @@ def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArra
 def sum_by_total(
     weights: FloatArray, chosen: np.ndarray, log_factorial: FloatArray, total: FloatArray, rounds: int
 ) -> None:
-    """Probability of the chosen states given S = s1 + s0 successes, equal arms; written to `total`.
+    """Probability of the chosen states given S = s1 + s0 successes under equal arms, written to `total`.
 
     Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
     """
@@ -322,7 +322,7 @@ def sum_by_total(
 
 @kernel
 def _pulls_of_arm_one(chances: FloatArray, base: float, share: FloatArray, first: int, rounds: int) -> None:
-    """Distribution of arm 1's pulls in some rounds, with probability `base` before uniform draws."""
+    """Distribution of arm 1's pulls over several rounds, with probability `base` before uniform draws."""
     chances[0] = 1.0
     for j in range(rounds):
         up = 0.5 * share[first + j] + (1.0 - share[first + j]) * base
@@ -368,7 +368,7 @@ def _batch_law(
 
 @kernel
 def _pull(block: FloatArray, n1: int, n0: int, m1: int, m0: int) -> None:
-    """Apply m1 pulls of arm 1 and m0 of arm 0 to a block; its rows have n0 + m0 + 1 columns."""
+    """Add m1 pulls of arm 1 and m0 pulls of arm 0 to a block whose rows have n0 + m0 + 1 columns."""
     column = n0 + m0 + 1
     for n in range(n1 + 1, n1 + m1 + 1):
         for s0 in range(n0 + 1):

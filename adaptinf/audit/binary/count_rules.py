@@ -99,7 +99,7 @@ def allocation(rule: Any, horizon: int) -> Allocation:
 
 
 def _refreshed(edges: tuple[int, ...], share: FloatArray) -> tuple[int, ...]:
-    """The edges of batches; there is nothing to update if every round is uniform."""
+    """The boundaries of batches; if every round is uniform, no update is needed."""
     return tuple(range(len(share) + 1)) if np.all(share == 1.0) else edges
 
 
@@ -215,7 +215,7 @@ def path_probabilities(plan: Allocation, action: IntArray, reward: FloatArray) -
 
 
 def work_space(horizon: int) -> Work:
-    """Space for the largest block of a trial."""
+    """Work space for the largest block of a trial."""
     block = (horizon // 2 + 1) * (horizon - horizon // 2 + 1)
     up, down, gained, kept, last = (np.zeros(block) for _ in range(5))
     return Work(up, down, gained, kept, last, np.zeros((2, horizon + 2)))

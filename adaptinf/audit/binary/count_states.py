@@ -18,7 +18,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 
 def certified_maximum(coefficients: FloatArray, tolerance: float = 1e-9) -> tuple[float, float]:
-    """Maximum over theta of the sum of coefficients[s] Bin(s; T, theta).
+    """Maximum over theta of the sum over s of coefficients[s] Bin(s; T, theta).
 
     Shapes: coefficients (T + 1,).
     """

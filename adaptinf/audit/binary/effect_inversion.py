@@ -39,7 +39,7 @@ Rates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Scale:
-    """A comparison of two rates, theta1 with theta0, by a number that is 0 if they are equal."""
+    """A comparison of the rates theta1 and theta0 by a number that is 0 if they are equal."""
 
     # `start` gives a first estimate and a step. `statistic` measures how far rates are from an effect, in
     # standard errors. `rates` gives theta1 and theta0 for an effect at nuisance positions in [0, 1]; evenly

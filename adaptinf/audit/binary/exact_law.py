@@ -93,9 +93,8 @@ class ExactLaw(CountLaw):
         ----------
         test : {"wald", "score", "fisher", "conditional", "unconditional"} or callable
             The unpooled Wald test and the pooled score test with normal critical values, Fisher's test of the
-            final table (all of which ignore the design), the conditional or the unconditional exact Wald
-            test; or a function ``test(n1, s1, n0, s0)`` that returns p-values for integer arrays of equal
-            shape.
+            final table (all of which ignore the design), or the conditional or unconditional exact Wald test;
+            or a function ``test(n1, s1, n0, s0)`` that returns p-values for integer arrays of equal shape.
         alpha : float
             The test rejects if the p-value is at most alpha, which lies in (0, 0.5).
 
@@ -230,8 +229,8 @@ class ExactLaw(CountLaw):
         -----
         If both arms are equally good, every sequence of S successes and T - S failures is equally likely,
         whatever theta is. The distribution of the outcome given S is therefore known, and P(p <= alpha) <=
-        alpha at every theta. Statistics that differ only by rounding error (a relative difference of 1e-9)
-        count as ties.
+        alpha at every theta. Statistics that differ only by rounding error (by a relative 1e-9) are treated
+        as ties.
 
         Examples
         --------
@@ -441,7 +440,7 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
 
 
 def _key(design: Any, horizon: int) -> tuple[Design, int] | None:
-    """Cache key of a distribution; None if its rule can change or is not hashable."""
+    """Cache key of a distribution, or None if its rule can change or is not hashable."""
     if not isinstance(design, Design):
         return None
     try:

@@ -96,7 +96,7 @@ class _OfCounts:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExactTest(_OfCounts):
-    """Exact test that two arms are equally good.
+    """Exact test of the hypothesis that two arms are equally good.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class ExactTest(_OfCounts):
     pvalue : float
         P-value given the total number of successes: its size is at most alpha at every theta.
     mid_pvalue : float
-        The p-value with ties counted by half: less conservative, but without that guarantee.
+        The p-value with ties counted as one half: less conservative, but without that guarantee.
     unconditional_pvalue : float
         P-value for the same alternative at the least favourable theta.
     naive_pvalue : float

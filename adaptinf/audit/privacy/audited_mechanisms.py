@@ -39,7 +39,7 @@ Pair = tuple[FloatArray, FloatArray]
 
 @singledispatch
 def worst_inputs(mechanism: Mechanism) -> Pair:
-    """Two arrays of statistics, as far apart as the mechanism allows, whose releases differ most.
+    """The two arrays of statistics allowed by the mechanism whose releases differ most.
 
     Returns shape first, second (d,).
     """
@@ -233,7 +233,7 @@ def counter_nodes(counter: Counter, rounds: int) -> list[Node]:
 
 
 def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generator) -> NodeNoise:
-    """Noise of every node revealed by this number of releases, with items from the whole range."""
+    """Noise of every node revealed by this number of releases, for items that cover the whole range."""
     d = counter.dimension
     wide = counter._abreast(runs, rng)
     total, noise = np.zeros(d), np.zeros((runs, rounds + 1, d))
@@ -259,7 +259,7 @@ def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generato
 
 
 def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Two streams that differ as much as possible in one item, the one that reveals most.
+    """Two streams that differ as much as possible in the most revealing item.
 
     Returns shape first, second (items, dimension).
     """
@@ -351,7 +351,7 @@ class CounterSource:
         )
 
     def _limit(self) -> str:
-        """Description of the most that the streams can reveal, if this is less than epsilon."""
+        """Description of the largest privacy loss on these streams, if it is less than epsilon."""
         if self.counter.noise != "laplace":
             return ""
         shift = float(np.abs(self.pair[1] - self.pair[0]).sum())
@@ -419,7 +419,7 @@ class CounterSource:
 
 
 def _nodes_of_item(item: int, rounds: int, scale: float) -> list[Node]:
-    """Nodes of the binary mechanism that contain an item, counted from 0, in the order of their ends."""
+    """Nodes of the binary mechanism that contain an item (counted from 0), in the order of their ends."""
     nodes = []
     for level in range(rounds.bit_length()):
         start = item >> level << level

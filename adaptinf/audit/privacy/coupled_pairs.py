@@ -1,8 +1,8 @@
 """Neighbouring trials of a design: which pairs are tried, their privacy cost, and whether they agree.
 
 A shift is the difference between the exact sums of two runs at a node. It is computed from the two releases
-of the node, given that all earlier releases are equal, and must be the same for other noise of the node: it
-is a function of the data and of earlier releases, never of the noise itself.
+of the node, given that all earlier releases are equal, and must be the same for any other noise of the node:
+it is a function of the data and of earlier releases, never of the noise itself.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Coupled:
 
 
 def _share(pair: CoupledPair) -> float:
-    """Cost divided by guarantee; infinite if the cost is positive and the budget is zero."""
+    """Cost divided by the guarantee; infinite if the cost is positive and the guarantee is zero."""
     if pair.promised.epsilon > 0.0:
         return pair.cost / pair.promised.epsilon
     return math.inf if pair.cost > 0.0 else 0.0
@@ -305,7 +305,7 @@ Run = Callable[[Mapping[str, int], frozenset[str], str], Released]
 
 @dataclass(frozen=True)
 class Alignment:
-    """Shifts by node, their cost at the drawn scales, and why and from which round they are insufficient."""
+    """Shifts by node, their cost at the drawn scales, and where and why they fail, if they do."""
 
     shifts: dict[str, int]
     cost: Fraction
@@ -364,7 +364,7 @@ def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], s
 
 
 def node_of(run: Released, place: int) -> str | None:
-    """The node of a release: nodes are drawn in the order of the releases with noise."""
+    """The node of a release; nodes are drawn in the order of the noisy releases."""
     noisy = [number for number, release in enumerate(run.releases) if release.scale > 0.0]
     if len(noisy) != len(run.nodes) or place not in noisy:
         return None
@@ -372,7 +372,7 @@ def node_of(run: Released, place: int) -> str | None:
 
 
 def _follows_noise(shifts: Mapping[str, int], first: Run, second: Run) -> str:
-    """Detect shifts that depend on the noise of their own node; nothing else differs up to that point."""
+    """Detect a shift that depends on the noise of its own node, all else being equal up to that point."""
     for node in shifts:
         stretched = frozenset([node])
         one, other = first({}, stretched, node), second(shifts, stretched, node)
@@ -415,7 +415,7 @@ class PairAudit:
 
     @classmethod
     def of(cls, design: Design, terms: Terms) -> PairAudit:
-        """Create the audit; refused if there is nothing to couple."""
+        """Create the audit; refused if there are no runs to couple."""
         participants = Participants(*terms.declared, design.domain)
         # Designs without nodes are refused below, with the reason why they cannot be coupled.
         if design.nodes is not None:
@@ -463,7 +463,7 @@ class PairAudit:
         more: int = 0,
         step: int | None = None,
     ) -> list[CoupledPair]:
-        """One pair of each kind with a common base; they differ in a participant identified by `step`."""
+        """One pair of each kind with a common base; each pair differs in the participant given by `step`."""
         # There are `more` further pairs that differ in values and contexts. They run as sessions only,
         # because trials are slow.
         terms, moved = self.terms, _MOVES[number % len(_MOVES)]
@@ -544,7 +544,7 @@ class PairAudit:
 
 
 def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
-    """The first disagreement: an arm before the release that cannot be equalised, or that release."""
+    """The first disagreement: the release that cannot be equalised, or an arm before it."""
     if found.problem and not (problems and problems[0][0].part == ARM and problems[0][0].step < found.round):
         return found.problem
     return problems[0][1] if problems else ""
@@ -564,7 +564,7 @@ def noise_problems(design: Design) -> list[str]:
 
 
 def _promises(design: Design) -> bool:
-    """Whether a design has a privacy guarantee, including one that depends on the contexts."""
+    """Whether a design has a privacy guarantee, including guarantees that depend on the contexts."""
     try:
         return design.guarantee(max(design.needs.min_horizon, 2), max(design.needs.min_arms, 2)) is not None
     except ParameterError:

@@ -50,7 +50,7 @@ class GivenNoise:
         return drawn + self.shifts.get(name, 0)
 
     def _standard(self, name: str) -> float:
-        """A Laplace number of scale 1, by inversion."""
+        """A Laplace variable of scale 1, by inversion."""
         digest = hashlib.sha256(self.seed + name.encode()).digest()
         place = (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**63 - 1.0
         return math.copysign(-math.log1p(-abs(place)), place)
@@ -117,7 +117,7 @@ class Stage(Protocol):
         """Assign arms."""
 
     def record(self, steps: Sequence[int], ids: Sequence[int], rewards: Sequence[float | None]) -> list[Any]:
-        """Record outcomes, None for one that is lost."""
+        """Record outcomes; None marks a lost outcome."""
 
     def amend(self, step: int, decision: int, reward: float) -> Any:
         """Correct an outcome."""
@@ -174,7 +174,7 @@ class SessionStage:
         return logged(self._session, "drop", True, "keep")
 
     def finish(self) -> None:
-        """Let the last outcomes enter."""
+        """Let the remaining outcomes enter."""
         self._session.end_windows()
 
     def shown(self) -> list[Output]:
@@ -222,7 +222,7 @@ class TrialStage:
         self._trial.finish("the horizon has been reached")
 
     def shown(self) -> list[Output]:
-        """Its status, and the files of the public part, byte for byte."""
+        """The trial's status, and the files of its public part, byte for byte."""
         return [*self._status(), *self._files()]
 
     def _status(self) -> list[Output]:
@@ -261,7 +261,7 @@ class _Play:
         self.outputs: list[Output] = []
 
     def happen(self, kind: str, steps: list[int]) -> None:
-        """Apply an event to several participants together; those who were refused an arm are left out."""
+        """Apply an event to several participants together, omitting those who were refused an arm."""
         if kind == ASSIGN:
             self._assign(steps)
             return
@@ -317,7 +317,7 @@ class _Play:
                 self.outputs.append(Output("the response to finish", problem, ANSWER))
 
     def log(self) -> AdaptiveLog | None:
-        """The current log; if there is none, the reason is the output."""
+        """The current log; if there is none, the reason is output instead."""
         log, problem = _answered(self._stage.log)
         if log is None:
             self.outputs.append(Output("the log", problem, PUBLIC))
@@ -367,7 +367,7 @@ class _Play:
 
 
 def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, until: str = "") -> Released:
-    """The releases and nodes of a history as in `played`; with `until`, only up to that node's draw."""
+    """The releases and nodes of a history, as in `played`; with `until`, only up to the draw of that node."""
     play = _Play(stage, terms, history)
     for kind, steps in history.events(terms):
         play.happen(kind, steps)
@@ -379,7 +379,7 @@ def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, un
 
 
 def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> Shown:
-    """Apply a history to a stage that draws this noise."""
+    """Apply a history to a stage with the given noise."""
     # Public output is compared half-way as well, because trials that agree at the end may have differed
     # before.
     play, half = _Play(stage, terms, history), terms.rounds // 2

@@ -2,7 +2,7 @@
 
 Let S_j be the sums at the looks, B the noise of the threshold, A_j the noise of look j, and L the noise of
 the estimate. The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at
-most Delta. Suppose that run one halts at look k. With B' = B + Delta and A'_j = A_j for j < k,
+most Delta. Suppose that the first run halts at look k. With B' = B + Delta and A'_j = A_j for j < k,
 
     abs(S'_j) - B' - A'_j <= abs(S_j) + Delta - B - Delta - A_j < T_j,
 
@@ -12,7 +12,8 @@ so the neighbour does not stop before k; with A'_k = A_k - 2 Delta it stops at k
 
 and with L' = L + S_k - S'_k the estimates are equal. The noise has scales 6, 6 and 2 times Delta / epsilon:
 the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. If a run does not stop, only the noise of
-its threshold is shifted. Which look is shifted depends on where run one stops, which is an output.
+its threshold is shifted. The look whose noise is shifted depends on where the first run stops, which is an
+output.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _RUNS = 4
 
 
 class GivenStops(ReleaseNoise):
-    """Noise supplied to a stopping rule, keyed by the names of its draws, including shifts."""
+    """Noise supplied to a stopping rule, including shifts, keyed by the names of the draws."""
 
     def __init__(self, given: GivenNoise) -> None:
         super().__init__()
@@ -125,7 +126,7 @@ def coupled_stopping(
 def stream_pair(
     rule: DPNAS, stream: FloatArray, kind: str, number: int, root: np.random.Generator
 ) -> CoupledPair:
-    """Two streams and several draws of noise: their largest cost and first disagreement."""
+    """The largest cost and the first disagreement of two streams over several draws of noise."""
     bound = float(rule.bound)
     place = 0 if number == 0 else int(root.integers(0, max(stream.size // 64, 2)))
     first: list[Any] = stream.tolist()
@@ -183,7 +184,7 @@ def _shifts(rule: DPNAS, one: _Stopped, first: list[Any], second: list[Any]) -> 
 
 
 def _sum(units: ReleaseNoise, samples: list[Any], bound: float) -> int:
-    """The exact sum of the samples in the form used by the rule: 0 if missing, clipped, in units."""
+    """The exact sum of the samples as used by the rule: clipped, in units, with 0 for missing samples."""
     values = np.array([0.0 if value is None else value for value in samples], dtype=np.float64)
     return int(units.to_units(values, bound).sum())
 
@@ -230,9 +231,9 @@ def coupled(
         record differs (``"context"``); an outcome arrives ``"early"``, ``"late"`` (after the window) or
         ``"never"``; it is ``"amended"``; or the participant is ``"erased"``.
     pairs : int, optional
-        Number of pairs of each kind, by default 4. Each pair is accompanied by 3 pairs with other values and
-        contexts, because the cost depends on the participant. In trials with more than 200 participants there
-        are no such additional pairs, and the default is 1 pair of each kind, or 2 for amendments.
+        Number of pairs of each kind, by default 4. Each pair is accompanied by three pairs with other values
+        and contexts, because the cost depends on the participant. In trials with more than 200 participants
+        there are no such additional pairs, and the default is 1 pair of each kind, or 2 for amendments.
     horizon : int, optional
         For a design, the length of the trials; by default long enough for it to release something.
     rng : int, SeedSequence, Generator or None
@@ -247,10 +248,10 @@ def coupled(
     Raises
     ------
     ParameterError
-        If an argument is invalid (the message lists every problem), or the design cannot be coupled (it
-        states what can be audited instead).
+        If an argument is invalid (the message lists every problem), or the design cannot be coupled (the
+        message states what can be audited instead).
     MissingDependencyError
-        If SQLAlchemy or OpenDP, which trials in files need, is missing.
+        If SQLAlchemy or OpenDP is missing, which trials in files require.
 
     Notes
     -----
@@ -260,10 +261,11 @@ def coupled(
     differs; that participant's own arm, if contexts differ; the number of outcomes received in a status, if
     the neighbours differ in it; and the header.
 
-    Shifts are computed from the releases of the two runs, and must be the same for other noise of the node:
-    they depend on the data and on earlier releases, never on the noise. `DPNAS` does not release its looks;
-    its alignment follows the proof: the threshold's noise is shifted by the sensitivity Delta, that of the
-    look at which it stops by 2 Delta, and that of the estimate by the difference between the sums.
+    Shifts are computed from the releases of the two runs, and must be the same for any other noise of the
+    node: they depend on the data and on earlier releases, never on the noise. `DPNAS` does not release its
+    looks; its alignment follows the proof: the threshold's noise is shifted by the sensitivity Delta, the
+    noise of the look at which it stops by 2 Delta, and the noise of the estimate by the difference between
+    the sums.
 
     Equal outputs demonstrate an alignment for these pairs, coins and noise only. The noise is supplied, so a
     design from which the real noise had been removed would pass. This is evidence of privacy only if the

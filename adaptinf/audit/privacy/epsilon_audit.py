@@ -142,7 +142,7 @@ def level_problems(confidence: Any, delta: Any, promised: Any) -> list[str]:
 
 
 def claim_problems(own: PrivacyGuarantee | None, claim: PrivacyGuarantee | None) -> list[str]:
-    """Refuse a claim about neighbours other than the audited ones."""
+    """Refuse a claimed guarantee for neighbours other than the audited ones."""
     if own is None or claim is None or claim.unit == own.unit:
         return []
     if claim.unit == "record" and claim.notion == "standard":
@@ -227,24 +227,24 @@ def epsilon_lower_bound(
     view : {"all", "releases", "actions", "digits"}
         The information available to the adversary: all releases as numbers, with the actions of a design
         (white box); only the actions of a design or the stopping time of a rule (black box), which reveal
-        less; or the sign, the power of two below and the lowest set bit of every released float, which reveal
-        information that floating-point noise masks poorly. ``"all"``: releases and actions, if there are any,
-        each with half of the error probability; for designs, stopping rules and counters also findings of
-        other kinds (see Notes).
+        less; or the sign, the largest power of two below, and the lowest set bit of every released float,
+        which reveal information that floating-point noise masks poorly. ``"all"``: releases and actions, if
+        there are any, each with half of the error probability; for designs, stopping rules and counters also
+        findings of other kinds (see Notes).
     backend : {"simulation", "release"}, optional
         Source of the noise, by default a simulation. A counter uses its own source, and callables always
         simulate. With ``"release"``, a design is run as users run it, in sessions and in trials in files,
         with exact OpenDP noise, and a stopping rule is run on data. By default, the bound for a design comes
         from simulation, and the live path is checked as well; with ``"simulation"``, it is not. Exact noise
-        is slow: ten seconds suffice for about 100,000 runs of `Laplace` or 3,000 of a counter or a short
+        is slow: in ten seconds, it allows about 100,000 runs of `Laplace`, or 3,000 of a counter or a short
         session, compared with millions in simulation.
     runs : int, optional
         Runs on each of the two data sets, in each view: by default a million, or as many as amount to 2^28
-        rounds, but at least 100,000; for the live path as many as amount to 80,000 rounds, from 100 to 1,000.
-        If fewer than a million are requested, the runs of the live path are reduced in proportion.
+        rounds, but at least 100,000; for the live path, as many as amount to 80,000 rounds, but between 100
+        and 1,000. If fewer than a million are requested, the number of live runs is reduced in proportion.
     confidence : float
-        Confidence level of the bound: it exceeds the true epsilon in a share of at most 1 - `confidence` of
-        audits.
+        Confidence level of the bound: the bound exceeds the true epsilon in at most a share 1 - `confidence`
+        of audits.
     delta : float, optional
         At least the delta of the guarantee, which is the default; 0 without a guarantee.
     promised : PrivacyGuarantee, optional
@@ -289,8 +289,8 @@ def epsilon_lower_bound(
     some that are reopened, restored from a backup, or have outcomes that never arrive; their noise is also
     compared with its exact distribution as drawn, and tested for truncated tails, for numbers that are 0 or
     repeat too often, and for lattices. All noise tests together raise a false alarm with probability at most
-    1e-6. A finding refutes the guarantee just as a bound above it does, because the proof does not apply to
-    such a program. The files are temporary.
+    1e-6. A finding refutes the guarantee, as does a bound above it, because the proof does not apply to such
+    a program. The files are temporary.
 
     References
     ----------
@@ -417,13 +417,13 @@ def neighbouring_inputs(
     target : Mechanism or Counter
         A mechanism or counter of `adaptinf.privacy`.
     rounds : int, optional
-        For a counter, the largest number of items that are added: by default the horizon (binary; no more
-        than about a million numbers), or 32.
+        For a counter, the largest number of items: by default the horizon for the binary mechanism (at most
+        about a million numbers), and 32 otherwise.
 
     Returns
     -------
     first, second : ndarray
-        Statistics of shape (d,), or streams of shape (items, dimension) that differ in the most revealing
+        Statistics of shape (d,), or streams of shape (items, dimension), that differ in the most revealing
         item.
 
     Raises
@@ -480,7 +480,7 @@ def _design_sources(
     root: np.random.SeedSequence,
     live: bool = False,
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
-    """Both views of a design, or one: on the most revealing pairs, or on the given pair."""
+    """One or both views of a design, on the most revealing pairs or on the given pair."""
     # Live runs are few, and examining both views would halve the sample for releases, which reveal more.
     sources: list[Source] = []
     promise = None
@@ -518,7 +518,7 @@ def _checks(target: Any, neighbours: Any, settings: Settings, share: float) -> C
 
 
 def _worst(design: Design, view: str) -> Neighbours:
-    """The pair on which a view reveals most, among those that the design supplies."""
+    """The most revealing pair for a view, among those that the design supplies."""
     pairs = neighbouring_trials(design)
     best = [pair for pair in pairs if pair.for_actions] if view == "actions" else []
     return (best or list(pairs))[0]
@@ -535,7 +535,7 @@ def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores on both data sets, the number of first ones used to choose the event, and the learned score."""
+    """Scores on both data sets, how many of the first are used to choose the event, and any learned score."""
 
     sides: list[FloatArray]
     n_chosen: int

@@ -49,7 +49,7 @@ class Terms:
 
     @property
     def declared(self) -> tuple[Any, Any, Any, Any, Any]:
-        """Information declared about the participants in advance."""
+        """The information about participants that is declared in advance."""
         return self.arms, self.features, self.dimension, self.per_arm, self.reward_range
 
     @property
@@ -90,7 +90,7 @@ class History:
     erased: Mapping[int, int] = field(default_factory=dict)
 
     def events(self, terms: Terms) -> Iterator[tuple[str, list[int]]]:
-        """Events in order: a kind and the participants whom it concerns together."""
+        """Events in order, each with its kind and the participants concerned."""
         rounds, block = len(self.delays), terms.block
         last = (rounds - 1) // block
         waiting: dict[int, list[tuple[str, int]]] = {}
@@ -194,7 +194,7 @@ def neighbour(
 
 
 def _amended(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
-    """An amended outcome: changed from its value, or to its value from a wrong first record."""
+    """An amended outcome: the correct value is changed, or a wrong first value is corrected."""
     right = float(base.rewards[step, 0])
     blocks = base.delays[step] + (terms.overdue if moved == OUTSIDE else 0)
     first, last = (right, 0.0) if moved == ENDS else ({OUTSIDE: -3.0, INSIDE: 0.0}[moved], right)
@@ -240,7 +240,7 @@ _OTHER_TIMES: dict[str, Callable[[Terms], tuple[int, str]]] = {
 def _other_rewards(
     rewards: FloatArray, step: int, moved: int, rng: np.random.Generator
 ) -> tuple[FloatArray, str]:
-    """Rewards (rounds, arms) with one row at the other end of its range, with a description."""
+    """Rewards (rounds, arms) with one row moved to the other end of its range, and a description."""
     low, high = {ENDS: (0.0, 1.0), OUTSIDE: (-3.0, 4.0)}.get(
         moved, (0.5 * rng.random(), 0.5 + 0.5 * rng.random())
     )
@@ -278,7 +278,7 @@ def declared_terms(trial: Any) -> tuple[Design, Terms]:
 
 
 def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
-    """Arms and contexts of the design's own neighbouring trials, and a window if it uses one."""
+    """Arms and contexts of the design's own neighbouring trials, and a window if the design uses one."""
     # The design is that of the neighbouring trials, which may plan for fewer rounds; later outcomes then
     # enter no sum.
     try:

@@ -62,12 +62,12 @@ class People:
 
 
 def people_of(env: Tableau, horizon: int) -> People:
-    """People from an environment with given potential outcomes."""
+    """Participants from an environment with given potential outcomes."""
     return People(env.tables(horizon).tableau[:horizon], *_contexts(env, horizon))
 
 
 def with_coins(env: Environment, horizon: int, rounds: int, lost: float, rng: np.random.Generator) -> People:
-    """The beginning of an environment, with outcomes by fair coins, some of which never arrive."""
+    """The first rounds of an environment, with outcomes drawn by fair coins, some of which never arrive."""
     rewards = np.asarray(rng.random((rounds, env.n_arms)) < FAIR, dtype=np.float64)
     rewards[rng.random(rounds) < lost] = np.nan
     features, n_features, vectors = _contexts(env, horizon)
@@ -97,7 +97,7 @@ _BY = "adaptinf"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """The outputs of one run, and problems with how they were produced.
+    """The outputs of one run, and problems with the way in which they were produced.
 
     Shapes: actions, statuses, rewards (rounds,), NaN for an outcome that never came; outcome (outcomes,);
     releases (releases, 5), drawn (nodes,).
@@ -131,7 +131,7 @@ def session_run(design: Design, horizon: int, people: People, coins: np.random.S
 def session_transcripts(
     design: Design, env: Environment, horizon: int, seeds: Sequence[np.random.SeedSequence]
 ) -> Iterator[Transcripts]:
-    """Outputs of sessions for given outcomes, in groups, each with coins from its own seed."""
+    """Outputs of sessions for given outcomes, in groups with separate seeds for their coins."""
     if not isinstance(env, Tableau):
         raise ParameterError("epsilon_lower_bound", ["neighbours must be Tableau if backend is release"])
     people = people_of(env, horizon)

@@ -121,7 +121,7 @@ _DISTINCT = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedScore:
-    """Sum over coordinates of the log-ratio of a value's frequency on the second and the first data set."""
+    """Sum over coordinates of log ratios of a value's frequencies, second data set to first."""
 
     values: tuple[Any, ...]
     ratios: tuple[FloatArray, ...]
@@ -171,7 +171,7 @@ def learn(first: Any, second: Any) -> LearnedScore:
 
 
 def _places(outputs: Any, values: Any, exact: bool) -> Any:
-    """Row of each output in a table of values (the last row for unseen ones) or of bins."""
+    """Row of each output in a table of values (the last row for values not seen before) or of bins."""
     if not exact:
         return np.clip(np.searchsorted(values, outputs, side="right") - 1, 0, values.size - 1)
     place = np.minimum(np.searchsorted(values, outputs), values.size - 1)
@@ -198,7 +198,7 @@ def lowest_bit(values: Any) -> FloatArray:
 
 
 def bit_codes(values: Any) -> FloatArray:
-    """Sign, power of two below, and lowest set bit of each float of a run, combined into one number.
+    """Sign, largest power of two below, and lowest set bit of each float in a run, combined into one number.
 
     Shapes: values (runs, ...); returns (runs, floats).
     """
@@ -235,7 +235,7 @@ def _kind(code: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Evidence that a design's guarantee does not hold, whatever the bound is.
+    """Evidence, apart from the bound, that a design's guarantee does not hold.
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ class EpsilonLowerBound:
     epsilon : float
         The bound; 0 if nothing was detected.
     confidence : float
-        Probability with which the true epsilon is at least that large.
+        The confidence with which the true epsilon is at least that large.
     delta : float
         The delta of the comparison.
     runs, tested : int
@@ -282,8 +282,8 @@ class EpsilonLowerBound:
     findings : tuple of Finding
         Findings in addition to the bound.
     looked : tuple of str
-        Description of any decisions recomputed and tests made in addition to the bound, or why there were
-        none.
+        Description of the decisions that were recomputed and the tests that were made in addition to the
+        bound, or why there were none.
     own_promise : bool
         Whether the guarantee is the target's own. Findings concern that guarantee: they do not refute a
         weaker one that was specified instead.
@@ -318,7 +318,7 @@ class EpsilonLowerBound:
 
     @property
     def tightness(self) -> float:
-        """The bound as a share of the guaranteed epsilon; NaN without a guarantee or for an epsilon of 0."""
+        """The bound as a share of the guaranteed epsilon; NaN if there is no guarantee, or epsilon is 0."""
         if self.promised is None or self.promised.epsilon == 0.0:
             return float("nan")
         return self.epsilon / self.promised.epsilon

@@ -38,7 +38,7 @@ OutputSampler = Callable[[int, int, np.random.Generator], Any]
 
 
 class Source(Protocol):
-    """A source of outputs, produced in pieces that are independent of one another."""
+    """A source of outputs, which are produced in mutually independent pieces."""
 
     @property
     def name(self) -> str:
@@ -151,7 +151,7 @@ class _Designed:
 
 @dataclass(frozen=True, eq=False)
 class _Releases(_Designed):
-    """Scores of all releases, white box."""
+    """Scores of all releases (white box)."""
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
         return np.concatenate([self._scores(piece) for piece in self.transcripts(side, start, stop)])
@@ -179,7 +179,7 @@ class _Releases(_Designed):
 
 @dataclass(frozen=True, eq=False)
 class _Digits(_Designed):
-    """Sizes and lowest set bits of the released values."""
+    """Magnitudes and lowest set bits of the released values."""
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
         return np.concatenate(
@@ -193,7 +193,7 @@ class _Digits(_Designed):
 
 @dataclass(frozen=True, eq=False)
 class _Actions(_Designed):
-    """Sequences of actions, black box: each coded as one number."""
+    """Sequences of actions (black box), each coded as one number."""
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
         return np.concatenate([self._codes(piece) for piece in self.transcripts(side, start, stop)])

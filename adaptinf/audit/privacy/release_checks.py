@@ -1,7 +1,7 @@
 """Checks that runs followed their releases, and that noise has the right distribution.
 
-Every test has a bound on its false-alarm probability that holds for any number of runs. Sums over runs are of
-products of two entries, the later of which is centred given all earlier ones.
+Every test has a bound on its false-alarm probability that holds for any number of runs. The sums over runs
+are sums of products of two entries, the later of which is centred given all earlier ones.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _tests(noise: NodeNoise, limit: float) -> Iterator[Look]:
 
 
 def _law(sample: FloatArray) -> float:
-    """Log of the bound on the distance from the uniform distribution."""
+    """Logarithm of the bound for the distance from the uniform distribution."""
     return law_bound(sample, sample)
 
 
@@ -110,7 +110,7 @@ def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> Look:
 
 
 def _paired(nodes: int) -> IntArray:
-    """Nodes that are compared: all or, if there are very many, the first ones and a selection."""
+    """Nodes that are compared: all of them or, if there are very many, the first ones and a selection."""
     if nodes <= _PAIRED:
         return np.arange(nodes)
     half = _PAIRED // 2

@@ -1,4 +1,4 @@
-"""Further checks for audits, simulated and live: decisions are recomputed and noise is tested."""
+"""Further checks for simulated and live audits: decisions are recomputed, and noise is tested."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _OFF = 2.0**-6
 def drawn_noise(
     noise: NodeNoise, peak: float, outcomes: FloatArray | None, seen: Transcripts
 ) -> tuple[Draws, list[str]]:
-    """Noise in units, run after run, and any problems if these are not whole numbers.
+    """Noise in units, run by run, and problems if these are not whole numbers.
 
     Shapes: outcomes (runs, rounds), from fair coins, NaN if missing.
     """
@@ -92,7 +92,7 @@ def drawn_noise(
 
 
 def other_noise(parts: Sequence[NodeUnits], place: int, drawn: IntArray, peak: float) -> bool:
-    """Whether any noise in a run's releases is absent from its journal, shape (draws,), up to rounding."""
+    """Whether noise in a run's releases is missing from its journal, up to rounding; shape (draws,)."""
     if not drawn.size:
         return any(np.isfinite(part.noise[place]).any() for part in parts)
     known = np.sort(drawn)
@@ -115,7 +115,7 @@ def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _coins(outcomes: FloatArray, run: IntArray, step: IntArray) -> FloatArray:
-    """Outcomes minus 1/2 of the rounds around each number, NaN if there is none."""
+    """Outcomes of the rounds around each number, minus 1/2; NaN if there is no outcome."""
     rounds = step[:, None] + np.arange(-_ABOUT, _ABOUT + 1)
     inside = (rounds >= 0) & (rounds < outcomes.shape[1])
     found = outcomes[run[:, None], np.clip(rounds, 0, outcomes.shape[1] - 1)]
@@ -184,7 +184,7 @@ class Looked:
 
 
 def live_trial(design: Design) -> AuditTrial | None:
-    """The last trial of a design with replayed decisions; outcomes are coins, contexts on the grid."""
+    """The last replayed trial of a design, with coins as outcomes and contexts on the grid."""
     trials = reversed(audit_trials(design))
     trial = next((one for one in trials if one.noise is not None and replays(one, design)), None)
     if trial is None:
@@ -202,7 +202,7 @@ def _live_replays(run: Design, trial: AuditTrial) -> list[Any]:
 
 
 def _on_grid(part: Any, dimension: int) -> Any:
-    """A part whose vectors, or contexts of all arms side by side, are on the grid."""
+    """A part whose vectors, or whose contexts for all arms side by side, lie on the grid."""
     known = {name: getattr(part, name) for name in ("vectors", "contexts") if hasattr(part, name)}
     rounded = {
         name: on_grid(values.reshape(-1, dimension)).reshape(values.shape) for name, values in known.items()
@@ -211,7 +211,7 @@ def _on_grid(part: Any, dimension: int) -> Any:
 
 
 def _with(part: Any, **changed: Any) -> Any:
-    """A copy with other field values; a user-defined part may be a function, which has no fields."""
+    """A copy with other field values; a user-defined part may be a function, which does not have fields."""
     known = {name: value for name, value in changed.items() if hasattr(part, name)}
     return dataclasses.replace(part, **known) if known else part
 
@@ -327,7 +327,7 @@ def _gather(found: Looked, words: str, run: Design, trial: AuditTrial, runs: lis
 
 
 def _own(noise: NodeNoise, since: IntArray) -> NodeNoise:
-    """The noise of a run that is not shared with another run, from before a given round."""
+    """The noise that a run drew before a given round and does not share with another run."""
     assert noise.units is not None
     others = noise.units.steps < since[:, None]
     units = dataclasses.replace(noise.units, noise=np.where(others, np.nan, noise.units.noise))
@@ -343,7 +343,7 @@ def _rounds(trial: AuditTrial) -> int:
 
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
-    """Number of runs for the given noise draws or rounds, whichever needs fewer, times the share."""
+    """Number of runs for the given noise draws or rounds, whichever is smaller, times the share."""
     # Rounding to a power of two ensures that the number of runs does not depend on the coins of the first
     # run.
     each = 2 ** round(math.log2(max(each, 1)))
@@ -351,7 +351,7 @@ def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
 
 
 def _runs(found: Looked) -> int:
-    """Runs of the first draws."""
+    """The runs that contain the first draws."""
     return int(found.draws[0][1].runs.max(initial=0)) + 1
 
 

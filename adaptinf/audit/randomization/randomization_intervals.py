@@ -88,7 +88,7 @@ def randomization_interval(
     alpha : float
         One minus the confidence level, in (0, 0.5).
     treatment, control : label, optional
-        The effect is treatment minus control, by default the second arm minus the first.
+        The effect is treatment minus control: by default, the second arm minus the first.
     alternative : {"two-sided", "greater", "less"}
         ``"greater"`` gives a lower limit only, and ``"less"`` an upper limit only.
 
@@ -104,7 +104,7 @@ def randomization_interval(
         for a p-value of alpha, or a log that another design collected, as its record, its actions or its
         propensities show.
     InvalidForLog
-        If 0 is the only possible constant effect, as with 0/1 rewards of which both values occur.
+        If 0 is the only possible constant effect, as with 0/1 rewards if both values occur.
 
     Notes
     -----
@@ -194,7 +194,7 @@ def _level_problems(replications: Any, alpha: Any) -> list[str]:
 
 
 def fewest_replications(alpha: float) -> int:
-    """Fewest re-runs B with which an effect can be rejected: those for which 1 / (B + 1) is at most alpha."""
+    """Smallest number B of re-runs that allows a rejection: 1 / (B + 1) is then at most alpha."""
     # Two-sided tests rank the absolute value of the statistic, so they need no more re-runs than one-sided
     # tests. One fewer is tried first, because rounding error in 1 / alpha may have made its ceiling one too
     # large.

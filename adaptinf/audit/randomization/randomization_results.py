@@ -51,8 +51,8 @@ class RandomizationTest:
     pvalue : float
         P-value based on re-runs, with ties broken by independent coins: if the null hypothesis and the
         assumptions hold and nothing was stopped early, it is at most alpha with probability exactly
-        floor(alpha (B + 1)) / (B + 1). If paths are enumerated, their probability with every tie counted, so
-        that the p-value involves no randomness.
+        floor(alpha (B + 1)) / (B + 1). If paths are enumerated, the probability of paths at least as extreme,
+        so that the p-value involves no randomness.
     pvalue_conservative : float
         P-value with every tie counted in full, which is never smaller.
     statistic : float
@@ -62,9 +62,9 @@ class RandomizationTest:
     draws : ndarray of shape (replications,)
         Value of the statistic in every re-run, or on every path.
     exceedances, ties : int
-        Number of re-runs, or paths, with a statistic beyond the observed one, and equal to it.
+        Numbers of re-runs, or paths, whose statistic is more extreme than the observed one, and equal to it.
     replications, requested : int
-        Number of re-runs made, and number requested.
+        Number of re-runs that were made, and number requested.
     resample : str
         ``"assignment"`` or ``"order"``.
     stopped_early : bool
@@ -157,7 +157,7 @@ class RandomizationInterval:
     treatment, control : label
         The arms: the effect is treatment minus control.
     effects, p_values : ndarray
-        Every effect that was tested, in increasing order, and its p-value.
+        All effects that were tested, in increasing order, and their p-values.
     possible : (float, float)
         Effects that leave every imputed reward within the range of rewards.
     precision : float

@@ -125,8 +125,8 @@ def randomization_test(
     alternative : {"two-sided", "greater", "less"}
         Direction of a contrast; the two-sided test uses its absolute value.
     stop_after : int, optional
-        Besag and Clifford's rule: stop as soon as this many re-runs lie beyond the log; the p-value is then
-        their number divided by the number of re-runs made. At most `replications`.
+        Besag and Clifford's rule: stop as soon as this many re-runs are more extreme than the log; the
+        p-value is then their number divided by the number of re-runs made. At most `replications`.
     vectorised : bool
         Whether a user-defined function accepts arrays of shape (runs, rounds) and returns one number per run.
     context : str or sequence of str, optional
@@ -223,7 +223,7 @@ def randomization_test(
 
 
 def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: FloatArray) -> RandomizationTest:
-    """The test based on all paths; values, chances (paths,)."""
+    """The test based on all paths; `values` and `chances` have shape (paths,)."""
     observed = plan.observed()
     evidence = float(plan.evidence(np.array([observed]))[0])
     beyond, tied = compare(plan.evidence(values), evidence, plan.scale)
@@ -263,7 +263,7 @@ def replication_problems(replications: Any, n_jobs: Any) -> list[str]:
 
 
 def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int | None = None) -> Ranking:
-    """Rank the log among re-runs, and stop once `stop_after` of them lie beyond it."""
+    """Rank the log among re-runs, and stop once `stop_after` of them are more extreme."""
     observed = float(plan.evidence(np.array([plan.observed()]))[0])
     own = plan.breaker()
     values: list[FloatArray] = []
@@ -296,7 +296,7 @@ def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int 
 
 
 def compare(values: FloatArray, observed: float, scale: float = 0.0) -> tuple[BoolArray, BoolArray]:
-    """Which values lie beyond the observed one, and which equal it up to rounding at the given scale."""
+    """Which values exceed the observed one, and which equal it up to rounding at the given scale."""
     with np.errstate(invalid="ignore"):
         gap = np.abs(values - observed)
     size = max(abs(observed), scale) if math.isfinite(observed) else 0.0
@@ -378,13 +378,13 @@ def weighted_randomization_test(
     propensities. Given the set of paths and log, each is the log with probability proportional to its weight;
     so the share of the weight at statistics beyond the log's, plus a uniform fraction of the share at its
     own, is uniform under the null hypothesis, for any number of paths (Harrison 2012 gives the version that
-    counts ties in full). The same holds if propensities depend on draws of the design, such as posterior
-    frequencies or noisy releases, given which they were logged: these are drawn again for each path.
+    counts ties in full). The same is true if propensities depend on draws of the design, such as posterior
+    frequencies or noisy releases, and were logged given these draws: the draws are repeated for each path.
 
     Probabilities averaged over the *logged* propensities are not a fixed reference: they depend on the logged
     path, so the argument fails. Weights degenerate as the number of rounds grows and the design moves away
     from the reference: the effective sample size measures this. The p-value remains valid, but it cannot be
-    small unless the log's own weight is; re-running the design avoids this loss.
+    small unless the log's own weight is small; re-running the design avoids this loss.
 
     References
     ----------
@@ -444,7 +444,7 @@ def weighted_randomization_test(
 def importance_p_value(
     log_weights: FloatArray, own: float, beyond: Any, tied: Any, breaker: float
 ) -> tuple[float, float]:
-    """P-values of a log among weighted paths; log_weights (paths,), beyond, tied (paths,)."""
+    """P-values of a log among weighted paths; `log_weights`, `beyond` and `tied` have shape (paths,)."""
     highest = max(own, float(log_weights.max(initial=-math.inf)))
     weights, log_part = np.exp(log_weights - highest), math.exp(own - highest)
     whole = weights.sum() + log_part

@@ -98,7 +98,7 @@ def _over(top: Any, bottom: FloatArray) -> FloatArray:
 def _ratio(
     gap: FloatArray, inside: FloatArray, freedom: FloatArray, scale: FloatArray, square: FloatArray
 ) -> FloatArray:
-    """Ratio gap / sqrt(inside / freedom * scale), where rounding errors in sums count as 0."""
+    """Ratio gap / sqrt(inside / freedom * scale), in which rounding errors in sums are treated as 0."""
     variance = np.where(inside > _ROUNDING**1.5 * square, inside, 0.0) / np.maximum(freedom, 1.0)
     nothing = (variance == 0.0) & (np.abs(gap) <= _ROUNDING * np.sqrt(square))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,7 +207,7 @@ class Plan:
     effect: float = 0.0
 
     def assuming(self, effect: float) -> Plan:
-        """The plan under a different assumed effect."""
+        """The plan under another assumed effect."""
         return dataclasses.replace(self, effect=effect)
 
     @property
@@ -337,7 +337,7 @@ class Runner:
     def paths(
         self, plan: Plan, tables: EnvironmentTables, stream: np.random.Generator, size: int
     ) -> tuple[IntArray, IntArray]:
-        """Arms of every round, and the row of the log used in it, both of shape (runs, rounds)."""
+        """The arm of every round, and the row of the log used in that round, both of shape (runs, rounds)."""
         n_rounds = plan.log.n_rounds
         action = np.empty((size, n_rounds), dtype=np.int64)
         order = np.empty((size, n_rounds), dtype=np.int64)
@@ -374,7 +374,7 @@ class Runner:
 
 
 def blocks(plan: Plan, replications: int, n_jobs: int = 1) -> Iterator[Draws]:
-    """Statistics of runs in blocks, in order; with several processes, a few blocks ahead."""
+    """Statistics of runs in blocks, in order; several processes compute a few blocks ahead."""
     starts = list(range(0, replications, BLOCK))
     sizes = [min(BLOCK, replications - first) for first in starts]
     if n_jobs == 1 or len(starts) == 1:
@@ -415,7 +415,7 @@ def make_plan(
     subject: str = "randomization_test",
     problems: Sequence[str] = (),
 ) -> Plan:
-    """All inputs to a test, after all checks; a single error lists all problems."""
+    """All inputs to a test, after validation; a single error lists all problems."""
     listed = list(problems) + SEED("rng", rng)
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [*listed, f"log must be an AdaptiveLog, got {log!r:.60}"])
@@ -482,7 +482,7 @@ def _statistic(
 
 
 def _positions(log: AdaptiveLog, treatment: Any, control: Any, problems: list[str]) -> tuple[int, int] | None:
-    """Positions of the two arms; with two arms, the second is the treated one by default."""
+    """Positions of the two arms; with two arms, the second one is the treatment by default."""
     if treatment is None and control is None:
         return (1, 0) if log.n_arms == 2 else None
     found = []
@@ -503,7 +503,7 @@ def _positions(log: AdaptiveLog, treatment: Any, control: Any, problems: list[st
 
 
 def _coin_problems(plan: Plan) -> list[str]:
-    """Problems if the design has only one path on the logged rows, which must be that of the log."""
+    """Problems with a design that has only one path on the logged rows, which must be the path of the log."""
     name = type(plan.design).__name__
     trial = Plan(plan.design, plan.log, plan.rows, False, plan.statistic, plan.root)
     runner = Runner(trial)

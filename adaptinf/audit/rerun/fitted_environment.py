@@ -143,7 +143,7 @@ def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> Fitte
 
 
 def tilted_pool(rewards: FloatArray, mean: float, size: int = _POOL) -> FloatArray:
-    """Equally likely rewards with a given mean; rewards (n,)."""
+    """Equally likely rewards, shifted to a given mean; rewards (n,)."""
     values = np.sort(rewards)
     low, high = float(values[0]), float(values[-1])
     if abs(mean - float(values.mean())) <= _SAME * max(abs(low), abs(high), high - low) or low == high:
@@ -208,7 +208,7 @@ def _given(means: Any, shape: tuple[int, int], problems: list[str]) -> FloatArra
 
 
 def _estimates(log: AdaptiveLog, cells: Cells, group: IntArray, naive: FloatArray) -> tuple[FloatArray, str]:
-    """Fitted means, valid ones if the log allows them."""
+    """Fitted means, from a valid estimator if the log allows one."""
     arrays = log.arrays
     if cells.labels:
         if arrays.randomised is not None:

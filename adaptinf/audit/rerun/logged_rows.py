@@ -1,12 +1,13 @@
-"""Logs and their designs run again: the same contexts and rewards, whichever arm is pulled.
+"""Logs whose designs are run again: contexts and rewards are the same, whichever arm is pulled.
 
 Under the sharp null hypothesis, the rewards of all rounds are given, whatever the arms. Re-runs draw the arms
-A of n rounds from the design's distribution. The log's arms are a draw from it given that the trial stopped
-after n rounds, and the two distributions agree if that event is independent of A: if the decision to stop
-used only rewards, regardless of their arms, or nothing at all. If the decision used the arms, for example by
-comparing their means, only re-runs that stop by the same rule would be valid, and there are no rows for those
-that continue for longer. Permuted rows must also be exchangeable given n, which fails if the decision used
-rewards. An exact distribution of counts refers to n rounds; that of a trial that may stop has other outcomes.
+A of n rounds from the design's distribution. The log's arms are a draw from this distribution given that the
+trial stopped after n rounds, and the two distributions agree if that event is independent of A: if the
+decision to stop used only rewards, regardless of their arms, or nothing at all. If the decision used the
+arms, for example by comparing their means, only re-runs that stop by the same rule would be valid, and there
+are no rows for those that continue for longer. Permuted rows must also be exchangeable given n, which fails
+if the decision used rewards. An exact distribution of counts refers to n rounds; a trial that may stop has
+other possible outcomes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
 
 
 def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
-    """Statement about a test with a fixed number of rounds; `instead`: when it is valid all the same."""
+    """Statement about a test with a fixed number of rounds; `instead`: when it is valid nevertheless."""
     if log.stopping == FIXED:
         return ()
     told = StoppingFacts(Stopping.of(log), instead())
@@ -143,7 +144,7 @@ def logged_rows(
 
 
 def _same_tables(one: Any, other: Any) -> bool:
-    """Whether two programs have the same tables; some tables contain others."""
+    """Whether two programs have the same tables, which may be nested."""
     if isinstance(one, tuple):
         return all(map(_same_tables, one, other))
     if one is None:
@@ -196,7 +197,7 @@ def late_problems(log: AdaptiveLog) -> list[str]:
 
 
 def _order_problems(log: AdaptiveLog) -> list[str]:
-    """Reasons why later choices did not use outcomes of earlier ones."""
+    """Reasons why later choices did not use the outcomes of earlier ones."""
     known, batch = log.arrays.known, log.arrays.batch
     if known is None:
         return []
@@ -238,7 +239,7 @@ def _contexts(
 
 
 def _labels(column: Any, features: Any, problems: list[str]) -> tuple[Any, ...] | None:
-    """Labels of the contexts in the design's order: given, or 0, 1, 2, ..., or sorted."""
+    """Labels of the contexts in the design's order: as given, or 0, 1, 2, ..., or sorted."""
     found = sorted(set(column.tolist()))
     if features is not None:
         labels = tuple(features)
@@ -261,7 +262,7 @@ def _have_vectors(log: AdaptiveLog, context: Any) -> bool:
 
 
 def _vectors(log: AdaptiveLog, context: Any, problems: list[str]) -> _Contexts | None:
-    """Context vectors from columns x1, x2, ... (shared) or x1_<arm>, ... (one per arm), or named ones."""
+    """Context vectors from columns x1, x2, ... (shared), x1_<arm>, ... (one per arm), or named columns."""
     names, columns = list(log.context), log.arrays.context
     if context is not None:
         shared = [context] if isinstance(context, str) else list(context)

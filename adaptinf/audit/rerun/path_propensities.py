@@ -35,7 +35,7 @@ class PathFollower:
 
     @property
     def mixes(self) -> bool:
-        """Whether coins that a path does not reveal override the design."""
+        """Whether the design is overridden by coins that a path does not reveal."""
         return bool(self.program.share.shape[0])
 
     @property
@@ -88,7 +88,7 @@ def contradiction(log: AdaptiveLog, implied: FloatArray | None, design: str) -> 
 
 
 def record_problems(log: AdaptiveLog, design: Design) -> list[str]:
-    """Evidence in the log that another design, or one with other parameters, collected it."""
+    """Evidence in the log that it was collected by another design, or with other parameters."""
     told = log.design
     if told is None or not told.parameters:
         return []
@@ -118,7 +118,7 @@ def contradictions(log: AdaptiveLog, design: Design) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter in the form in which files store it."""
+    """A parameter in the form in which it is stored in files."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):

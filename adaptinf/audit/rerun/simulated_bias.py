@@ -160,7 +160,7 @@ class SimulatedBias:
         every arm involved: bias is conditional on this), naive (the log's sample mean), estimate (the log's
         fitted mean) and corrected (naive minus bias).
     design, law, source : str
-        The design, the distribution of the simulated rewards, and the source of their means.
+        The design, the distribution of the simulated rewards, and the source of the means.
     guarantee : PrivacyGuarantee or None
         The guarantee on which the bound is based.
     horizon, replications : int
@@ -232,8 +232,8 @@ def simulate_bias(
     log : AdaptiveLog
         The data.
     design : Design, optional
-        The design that collected the log; by default the one recorded in it. A note in the result states
-        whether the log's record or its propensities disagree with this design.
+        The design that collected the log; by default the one recorded in it. A note in the result says so if
+        the log's record or its propensities disagree with this design.
     replications : int
         Number of runs, at least 2.
     rng : int, SeedSequence, Generator or None
@@ -255,8 +255,9 @@ def simulate_bias(
     Raises
     ------
     ParameterError
-        If arguments are inconsistent (the message lists every problem): an arm without rewards, a design that
-        cannot be run with this number of arms or rounds, or that is neither named by the log nor given.
+        If arguments are inconsistent (the message lists every problem): for example, if an arm has no
+        rewards, or the design cannot be run with this number of arms or rounds, or is neither given nor
+        recorded in the log.
     InvalidForLog
         If the design chooses by context vectors without a linear model for the means.
 

@@ -1,4 +1,4 @@
-"""Uses of the simulated arm counts of a design: whether they are stable, and the ridge of W-decorrelation.
+"""Uses of a design's simulated arm counts: a check of their stability, and the ridge of W-decorrelation.
 
 References
 ----------
@@ -78,7 +78,7 @@ def stability(
         The design, or a log that names it with its parameters.
     env : Environment
         An assumed truth, with the arms of the log if one is given. Counts vary most if arms are equally good,
-        so try such an environment, too.
+        so also try such an environment.
     horizon : int, optional
         Rounds of a run; by default those of the log.
     replications : int
@@ -211,8 +211,8 @@ def decorrelation_ridge(
     quantile : float
         Quantile of the smallest eigenvalue of X'X, between 0 and 1.
     matrix : callable, optional
-        A function that maps a log to the matrix X of the regression, shape (T, d). By default one indicator
-        column per arm, for which the smallest eigenvalue is the smallest number of pulls.
+        A function that maps a log to the matrix X of the regression, shape (T, d). By default, X has one
+        indicator column per arm, and its smallest eigenvalue is the smallest number of pulls.
     rng : int, SeedSequence, Generator or None
         Source of randomness.
 

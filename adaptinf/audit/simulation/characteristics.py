@@ -116,7 +116,7 @@ class Place:
 def trial_rows(
     place: Place, cell: TrialCell, trials: Trials, reward: str, margin: float
 ) -> Iterator[dict[str, Any]]:
-    """Rows that do not require an analysis."""
+    """The rows that do not require an analysis."""
     env = cell.env
     rounds = trials.rounds.sum(axis=1)
     for measure, numbers in (("rounds", rounds), ("share", rounds / cell.horizon)):
@@ -221,7 +221,7 @@ def _label(row: Mapping[Any, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class OperatingCharacteristics(PlanTable):
-    """Behaviour of a design, and of its analysis, in each scenario.
+    """Operating characteristics of a design, and of its analysis, in each scenario.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class OperatingCharacteristics(PlanTable):
             among the trials with an interval, and the share of trials without one, because the result has no
             interval, or because there is no such result or term.
     alpha, design, replications, notes
-        As in every table of a plan.
+        The same as in every table of a plan.
 
     Examples
     --------
@@ -269,14 +269,14 @@ class OperatingCharacteristics(PlanTable):
         digits : int
             Number of decimals of probabilities, shares and biases; rounds, rewards and regret have one.
         errors : bool
-            Whether to show Monte Carlo standard errors in brackets. If a probability is 0 or 1 in all trials,
+            Whether to show Monte Carlo standard errors in brackets. If an estimated probability is 0 or 1,
             its one-sided exact 95% limit is shown instead, such as "0.000 (< 0.0059)" for none of 512.
 
         Returns
         -------
         DataFrame
-            Text table with the column "characteristic", then one per scenario; if there are several horizons,
-            each has its own columns.
+            Text table with the column "characteristic" and one column per scenario; if there are several
+            horizons, each has its own columns.
         """
         return wide_rows(self.frame, digits, errors)
 
@@ -337,10 +337,10 @@ def operating_characteristics(
         The analysis: a function of an AdaptiveLog that returns a result, or a dict of results by name.
         Without an analysis, no logs are created, and there are no error rates.
     selection : {"design", "analysis", "sample mean"} or callable, optional
-        The arm that a trial selects: the one recommended by the design (best-arm designs; the last arm of an
+        The arm that a trial selects: the arm recommended by the design (best-arm designs; the last arm of an
         elimination; the better arm in each context of ConSE and DPConSE); the one with the highest estimate
         in the first result of `fit` that ranks all arms, in the earliest of the first 64 trials that has one;
-        or the one with the highest sample mean. By default the first of these that is available. Arms tied
+        or the one with the highest sample mean. By default, the first of these that is available. Arms tied
         for the highest estimate share the trial equally, and arms without an estimate are not selected; for
         contrasts within contexts, neither arm is selected if the contrast is unknown, or if the log lacks the
         context. A function receives a log and the result of `fit`, and returns the label of an arm, or None.
@@ -370,7 +370,7 @@ def operating_characteristics(
     Two arms go the wrong way if the inferior one receives over 0.1 n more of the n rounds than the superior
     one, N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). A trial with more
     arms goes the wrong way if some inferior arm receives over 0.1 n rounds more than the best one (if there
-    are several best arms, then the one of these with the most rounds). It is undefined if all arms are equal.
+    are several best arms, the one of these with the most rounds). It is undefined if all arms are equal.
 
     With finitely many contexts, allocation refers to an arm's rounds over all contexts, whereas the wrong way
     is defined by context: n and the arms' rounds are those in the context, and the best arm is the best one
@@ -471,7 +471,7 @@ def _own_problems(fit: Any, selection: Any, wrong_way: Any, null: Any) -> list[s
 
 
 def _first_fits(analysis: LogCell | None, replications: int) -> Iterator[Any]:
-    """Results of the analysis for the first trial or, if this is unsuitable, for the first block."""
+    """Results of the analysis for the first trial or, if that is unsuitable, for the first block."""
     if analysis is None:
         return
     fit = analysis.analyses[""]

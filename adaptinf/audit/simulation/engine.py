@@ -1,4 +1,4 @@
-"""A common engine for all simulated audits: trials in blocks, spread over processes, summed in order."""
+"""A common engine for all simulated audits: trials run in blocks, over processes, and are summed in order."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Parameters
     ----------
     estimand : Estimand
-        The mean of an arm, the contrast or lift of two arms, the same for a ratio metric, the effect within a
-        group, or the mean of an arm over a bin.
+        The mean of an arm, the contrast or lift of two arms, any of these for a ratio metric, the effect
+        within a group, or the mean of an arm over a bin.
     env : Environment
         An environment with known truth.
 
@@ -127,8 +127,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Raises
     ------
     ParameterError
-        If the environment has no such arm or group, no averages over bins or no true mean of a denominator,
-        or the estimand is of another kind.
+        If the environment has no such arm or group, cannot give averages over bins or the true mean of a
+        denominator, or the estimand is of another kind.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def each(
     keep: bool = False,
     n_jobs: int = 1,
 ) -> Iterator[tuple[int, int, Any]]:
-    """Compute chunks, yielding each as soon as it is complete, in any order."""
+    """Compute chunks and yield each as soon as it is complete, in any order."""
     jobs = ((_compute, (cells[task[0]], task, keep, handle)) for task in tasks)
     yield from unordered(jobs, n_jobs if len(tasks) > 1 else 1)
 
@@ -288,7 +288,7 @@ def total_seconds(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def whole(index: int, chunk: Chunk) -> Chunk:
-    """Pass a chunk on unchanged."""
+    """Return a chunk unchanged."""
     return chunk
 
 
@@ -454,7 +454,7 @@ class _Terms:
 
 
 def _limits(result: Results, log_alpha: float) -> FloatArray:
-    """Intervals, shape (k, 2); (inf, -inf) if a test leaves no value, which counts as a miss."""
+    """Intervals, shape (k, 2); (inf, -inf) if a test rejects every value, which counts as a miss."""
     limits = result.reference.interval(log_alpha)
     none = np.isfinite(result.estimate) & np.isnan(limits).all(axis=1)
     if none.any():
@@ -464,7 +464,7 @@ def _limits(result: Results, log_alpha: float) -> FloatArray:
 
 
 class _Block:
-    """Values from the runs of one block."""
+    """The values from the runs of one block."""
 
     def __init__(self, terms: _Terms, keep: bool) -> None:
         self._terms = terms
@@ -507,7 +507,7 @@ class _Block:
             row[:, _PVALUE] = np.exp(result.log_pvalues_corrected if corrected else result.log_pvalues)
 
     def _row(self, run: int, keys: tuple[Key, ...]) -> FloatArray:
-        """Where the values of a run are stored for some terms, shape (terms, 5)."""
+        """Position at which the values of a run are stored for the given terms, shape (terms, 5)."""
         if keys not in self._rows:
             self._rows[keys] = [], np.full((BLOCK, len(keys), 5), np.nan)
         runs, values = self._rows[keys]

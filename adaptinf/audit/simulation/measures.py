@@ -50,7 +50,7 @@ _RUNS, _COVERED, _BELOW, _ABOVE, _REJECTED, _ERROR, _SPREAD, _WIDTH, _SE, _SES, 
 
 
 class Key(NamedTuple):
-    """The subject of a row of sums; `truth` is None if unknown, `null` if nothing is tested."""
+    """The subject of a row of sums; `truth` is None if unknown, and `null` is None if nothing is tested."""
 
     analysis: str
     term: str
@@ -70,7 +70,7 @@ class Gap(NamedTuple):
 class BlockSums:
     """Sums over the runs of a block: parts (11,) and regret (11,), and the number of gaps by reason.
 
-    The widths of all intervals are kept, each an array of shape (runs,), for their median.
+    The widths of all intervals are kept, in arrays of shape (runs,), to compute their median.
     """
 
     parts: dict[Key, FloatArray] = field(default_factory=dict)
@@ -243,7 +243,7 @@ def _widths(kept: Sequence[FloatArray]) -> dict[str, float]:
 
 
 def _note(key: Key, sums: BlockSums, known: int, absent: int) -> str:
-    """The number of uninformative trials, with reasons."""
+    """The number of uninformative trials, with the reasons."""
     base = _base(key.analysis)
     found = {kind: sums.gaps.get(Gap(kind, base), {}) for kind in (INVALID, FAILED)}
     texts = []
@@ -264,7 +264,7 @@ def _count(reasons: Mapping[str, int], alone: bool) -> str:
 
 
 def _reasons(reasons: Mapping[str, int]) -> str:
-    """The most frequent reasons with their numbers of trials; those that differ only in numbers merge."""
+    """The most frequent reasons with their numbers of trials, merging those that differ only in numbers."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for reason, runs in reasons.items():
         groups.setdefault(_NUMBER.sub("0", reason), []).append((runs, reason))
@@ -334,8 +334,8 @@ def plain(
 ) -> str:
     """A frame as a text table of at most 80 columns, below a heading and above its notes.
 
-    Columns that identify rows (`once`) but are constant are stated once, in the heading. `aligns` is that of
-    `LiteralTable`; by default numbers are on the right.
+    Columns that identify rows (`once`) but are constant are stated only once, in the heading. `aligns` is
+    that of `LiteralTable`; by default, numbers are aligned on the right.
     """
     # statsmodels is slow to import, so tables load it only when they are printed.
     from adaptinf.inference.results.tables import plain_table

@@ -44,15 +44,15 @@ class SampleSize(PlanTable):
     target : float
         The required power.
     horizon_error : float
-        Effect of the Monte Carlo standard error of the power on the horizon, in rounds, based on a power
-        curve that is normal in the square root of the horizon; 0 if the power is exact.
+        Standard error of the horizon due to that of the simulated power, in rounds, based on a power curve
+        that is normal in the square root of the horizon; 0 if the power is exact.
     frame : DataFrame
         One row per horizon: `horizon`; `power` with its Monte Carlo standard error `power_se` and exact 95%
         limits `power_low` and `power_high`; and the same for the type I error (`type_i`, etc.). If the values
         are computed exactly, the type I error is the largest size over all success rates, and neither has
         simulation error. The type I error is NaN if the null was not simulated.
     law : str
-        What the power is computed from if nothing is simulated.
+        The source of the power if nothing is simulated.
     alpha, design, replications, notes
         As in every table of a plan; there are no replications if nothing is simulated.
 
@@ -141,7 +141,7 @@ def sample_size(
         The design that collects the data; or a rule for two arms in the form required by `exact`,
         ``probability(n1, s1, n0, s0, t)``.
     env : Environment
-        The alternative: for instance the smallest difference that matters.
+        The alternative: for instance, the smallest relevant difference.
     fit : callable or {"conditional", "unconditional"}
         The analysis, as in `power`: a result or a test of a log, such as `exact_test`. A name refers to an
         exact test of `ExactLaw`, for two arms with rewards 0 and 1 and a design that `exact` supports:
@@ -246,7 +246,7 @@ def smallest(reached: Callable[[int], bool], low: int, high: int, step: int) -> 
 
 
 def settled(reached: Callable[[int], bool], start: int | None, low: int, high: int, step: int) -> int | None:
-    """The horizon near `start` from which a non-monotone function remains true for several steps."""
+    """The horizon near `start` from which a non-monotone condition remains true for several steps."""
     if start is None:
         return None
 
@@ -287,7 +287,7 @@ def horizon_error(row: dict[str, Any] | None, alpha: float, runs: int, sides: in
 
 
 class _Powers:
-    """Powers at the requested horizons; each is computed once."""
+    """Powers at the requested horizons, each computed only once."""
 
     def __init__(self) -> None:
         self.known: dict[int, dict[str, Any]] = {}
@@ -337,7 +337,7 @@ class _Exact(_Powers):
 
 
 class _OwnStreams(LogCell):
-    """Logs with a separate random stream for each, whatever its horizon."""
+    """Logs with a separate random stream for each, regardless of the horizon."""
 
     def logs(self, start: int, stop: int) -> Iterator[AdaptiveLog]:
         for run in range(start, stop):
@@ -384,7 +384,7 @@ class _Simulated(_Powers):
 
 
 def _chosen(rows: Sequence[dict[str, Any]], kind: str, analysis: Any, term: Any) -> dict[str, Any]:
-    """The row of the test in question."""
+    """The row of the relevant test."""
     named = [row for row in rows if analysis in (None, row["analysis"]) and term in (None, str(row["term"]))]
     tested = [row for row in named if row["kind"] == kind]
     if len(tested) == 1:

@@ -31,7 +31,7 @@ _BY_VECTORS = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How a trial selects its arm."""
+    """The rule by which a trial selects an arm."""
 
     source: str
     name: str = ""
@@ -131,7 +131,7 @@ def arm_scores(result: Results, env: Environment) -> FloatArray | None:
 
 
 def _contrast_scores(result: Results, arms: tuple[Any, ...]) -> FloatArray | None:
-    """Differences from the arm that all contrasts have in common."""
+    """Differences from the arm that is common to all contrasts."""
     controls = {estimand.control for estimand in result.estimands}
     treatments = {estimand.treatment for estimand in result.estimands}
     if len(controls) == 1 and treatments | controls == set(arms):
@@ -157,7 +157,7 @@ def shared_choice(scores: FloatArray) -> FloatArray:
 
 
 def named_by_design(sims: Replications, rule: Selection, n_arms: int) -> FloatArray:
-    """Selections that runs recommended, of shape (runs, places, arms)."""
+    """Selections recommended by the runs, of shape (runs, places, arms)."""
     codes = sims.released[rule.name]
     return np.asarray(codes[..., None] == np.arange(n_arms), dtype=np.float64)
 
@@ -298,7 +298,7 @@ def wrong_way_trials(rounds: FloatArray, best: BoolArray, margin: float) -> Floa
 
 
 def quantile(ordered: FloatArray, level: float) -> float:
-    """The smallest of ordered values that is not exceeded by a share of at least `level` of them."""
+    """The smallest of the ordered values that at least a share `level` of them do not exceed."""
     rank = math.ceil(min(max(level, 0.0), 1.0) * ordered.size - 1e-9)
     return float(ordered[max(rank, 1) - 1])
 
@@ -326,7 +326,7 @@ def estimated(
 
 
 def wrong_way_reason(design: Design, env: Environment, best: BoolArray) -> str:
-    """The reason why the wrong way is undefined; empty if it is defined."""
+    """The reason why the wrong direction is undefined; empty if it is defined."""
     if env.dimension and chooses_by_vectors(design):
         return "the best arm depends on the context vector: see the regret"
     return "" if (~best).any() else "no arm is better than another"

@@ -33,7 +33,7 @@ class Coverage:
     Attributes
     ----------
     frame : DataFrame
-        One row per analysis and term, with the columns of `Study.frame` from `analysis` on.
+        One row per analysis and term, with the columns of `Study.frame`, beginning with `analysis`.
     alpha : float
         One minus the nominal confidence level.
     design, environment : str
@@ -163,8 +163,8 @@ def coverage_from_tallies(
     horizon, replications : int
         Rounds of a trial and number of trials.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r depends on (rng, r) alone. It is the same as trial r of `coverage` only
-        if the design has no shortcut for replication.
+        Source of randomness; trial r depends on (rng, r) alone. The trial is the same as trial r of
+        `coverage` only if the design has no shortcut for replication.
     alpha : float
         One minus the nominal level that `fit` uses, between 0 and 0.5.
     n_jobs : int
@@ -202,7 +202,7 @@ def coverage_from_tallies(
 
 @dataclass(frozen=True, eq=False)
 class _TallyCell:
-    """An analysis of sums, for many runs at once; each term has a name and a true value."""
+    """An analysis of sums for many runs at once, in which each term has a name and a true value."""
 
     design: Design
     env: Environment

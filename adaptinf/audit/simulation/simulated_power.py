@@ -202,7 +202,7 @@ _KEPT = ("coverage", "coverage_se", "bias", "bias_se", "sd", "width")
 
 @dataclass(frozen=True, eq=False)
 class Power(PlanTable):
-    """How often an analysis rejects, over simulated trials.
+    """Rejection rates of an analysis over simulated trials.
 
     Attributes
     ----------
@@ -212,11 +212,11 @@ class Power(PlanTable):
         nothing is tested. `rejection`: share of all simulated trials whose interval excludes the null, with
         its binomial standard error `rejection_se` and the exact 95% limits (Clopper-Pearson) `rejection_low`
         and `rejection_high` for simulation error; a trial without an interval counts as a failure to reject.
-        `runs` and `missing`: trials with and without an interval; `absent`: those of the latter in which the
-        analysis returned no such result or term, for example because a log lacks a context. Computed over
-        these runs: `coverage` and `bias`, with their standard errors, `sd` of the estimates and mean `width`.
-        Standard errors are NaN for a single trial; for a share of 0 or 1 they are 0, and only the limits are
-        informative.
+        `runs` and `missing`: trials with and without an interval; `absent`: the number of the latter in which
+        the analysis returned no such result or term, for example because a log lacks a context. The following
+        are computed over these runs: `coverage` and `bias`, with their standard errors, `sd` of the
+        estimates, and mean `width`. Standard errors are NaN for a single trial; for a share of 0 or 1 they
+        are 0, and only the limits are informative.
     alpha, design, replications, notes
         As in every table of a plan.
 

@@ -63,7 +63,7 @@ def write_parquet(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> N
 
 
 def read_parquet(path: Path, fingerprint: str) -> tuple[pa.Table, dict[str, Any]]:
-    """Read a table back, with its metadata."""
+    """Read a table and its metadata."""
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
@@ -101,7 +101,7 @@ def _digest(table: pa.Table, metadata: Mapping[str, Any]) -> str:
 
 
 def block_table(chunk: Chunk) -> pa.Table:
-    """Sums of a chunk: for each block its regret, then a row per term, then a row per gap and reason."""
+    """Sums of a chunk: for each block its regret, one row per term, and one row per gap and reason."""
     rows: list[tuple[Any, ...]] = []
     for block, sums in enumerate(chunk.blocks):
         rows.append((block, *[None] * 7, *sums.regret.tolist(), None))
@@ -119,7 +119,7 @@ def block_table(chunk: Chunk) -> pa.Table:
 
 
 def sums_of(table: pa.Table) -> list[BlockSums]:
-    """The blocks of a chunk from its table."""
+    """The blocks of a chunk, read from its table."""
     data = table.to_pydict()
     parts = np.column_stack([np.array(data[name], dtype=np.float64) for name in PARTS])
     blocks = [BlockSums() for _ in range(1 + max(data["block"], default=-1))]
@@ -209,12 +209,12 @@ class Folder:
         return chunk.stop - chunk.start
 
     def has_chunk(self, index: int, start: int, stop: int) -> bool:
-        """Whether a chunk has been computed and is intact; damaged ones are reported."""
+        """Whether a chunk has been computed and is intact; damaged chunks are reported."""
         path = self._shards(index) / f"{start:09d}.parquet"
         return path.exists() and self._whole(self._read_shard, index, start, stop)
 
     def has_cell(self, index: int) -> bool:
-        """Whether a cell's table exists and is intact; damaged ones are reported."""
+        """Whether the table of a cell exists and is intact; damaged tables are reported."""
         return self._cell(index).exists() and self._whole(self.table, index)
 
     def _whole(self, read: Any, *arguments: Any) -> bool:
@@ -282,7 +282,7 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out of the folder, if the system can lock files."""
+        """Lock the folder against other processes, if the system can lock files."""
         with (self.root / ".lock").open("a") as file:
             _lock(file.fileno(), self.root)
             yield
@@ -307,7 +307,7 @@ _PINNED = frozenset({"adaptinf", "builtins", "numba", "numpy", "pandas", "scipy"
 
 
 def fingerprint(value: Any) -> str:
-    """Hash of the contents of a value: numbers, arrays, attributes, and the code of functions."""
+    """Hash of the contents of a value, including numbers, arrays, attributes and the code of functions."""
     # A function is identified by its byte code, its defaults, its closure, the globals that it names, and the
     # user's own functions that it calls by name. Anything that it looks up in other ways (in a file, or as an
     # attribute of a module) is not noticed.
@@ -413,7 +413,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 
 def _state(value: Any) -> Any:
-    """The attributes that distinguish an object from others of its class."""
+    """The attributes that distinguish an object from other objects of its class."""
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -437,7 +437,7 @@ def versions() -> dict[str, str]:
 
 
 def described(values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Each value's text and fingerprint."""
+    """The text and the fingerprint of each value."""
     return {name: {"is": _text(value), "fingerprint": fingerprint(value)} for name, value in values.items()}
 
 
@@ -533,5 +533,5 @@ def seed_of(root: np.random.SeedSequence) -> dict[str, Any]:
 
 
 def root_of(seed: Mapping[str, Any]) -> np.random.SeedSequence:
-    """The seed sequence given by plain values."""
+    """The seed sequence described by plain values."""
     return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["spawn_key"]))

@@ -89,8 +89,8 @@ def study(
         True values by analysis, if they do not follow from the environment: a function of the environment and
         a result that returns one number per term.
     on_error : {"raise", "count"}
-        Whether an analysis that raises an error stops the study or only the trial, which is then counted in
-        `failed`, with the reason in `note`. A study that was stopped may be resumed with ``"count"``.
+        Whether an error in an analysis stops the study or only the trial, which is then counted in `failed`,
+        with the reason in `note`. A study that was stopped may be resumed with ``"count"``.
     progress : bool
         Show a progress bar with the remaining time.
     same_sources : bool
@@ -114,7 +114,7 @@ def study(
 
     Notes
     -----
-    Sums are kept for each block of 64 trials, and merged block by block in order: the order of additions
+    Sums are kept for each block of 64 trials, and merged block by block in order, so the order of additions
     depends neither on the number of processes nor on interruptions. Trials are stored 256 at a time, so a
     study that is stopped loses at most that many in each process; smaller cells are stored when they are
     finished. Such a shard is written under another name, synced and renamed, and carries a digest, so damaged

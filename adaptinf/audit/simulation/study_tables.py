@@ -43,17 +43,17 @@ class Study:
     frame : DataFrame
         One row per design, environment, horizon, analysis and term. `truth`: the true value; `null`: the null
         value. `runs`: trials with an interval; `missing` and `missing_share`: trials with a result but no
-        interval, and their share; `invalid`: trials whose log does not support the analysis; `failed`: those
-        in which it raised an error; `absent`: those whose result lacks the row. The five counts add up to the
-        replications, and `note` gives reasons with their number of trials. Among the trials with an interval:
-        `coverage`; `below` and `above`: shares of intervals entirely below or above the truth; `rejected`:
-        share of intervals that exclude the null, which is the type I error if `null` equals `truth`, and the
-        power otherwise; `bias`; `sd` of the estimates; `rmse`; mean `width` and `width_median`; `std_error`:
-        mean estimated standard error; `std_error_ratio`: its ratio to `sd`. `regret`: mean pseudo-regret of a
-        trial, over all trials, the same in all rows of a cell. Standard errors of simulation: `coverage_se`
-        and `rejected_se` (binomial), `bias_se`, `width_se`, `regret_se`.
+        interval, and their share; `invalid`: trials whose log does not support the analysis; `failed`: trials
+        in which the analysis raised an error; `absent`: trials whose result lacks the row. The five counts
+        add up to the replications, and `note` gives reasons with their number of trials. Among the trials
+        with an interval: `coverage`; `below` and `above`: shares of intervals entirely below or above the
+        truth; `rejected`: share of intervals that exclude the null, which is the type I error if `null`
+        equals `truth`, and the power otherwise; `bias`; `sd` of the estimates; `rmse`; mean `width` and
+        `width_median`; `std_error`: mean estimated standard error; `std_error_ratio`: its ratio to `sd`.
+        `regret`: mean pseudo-regret of a trial, over all trials, the same in all rows of a cell. Standard
+        errors of simulation: `coverage_se` and `rejected_se` (binomial), `bias_se`, `width_se`, `regret_se`.
 
-        A test has the term "test" and a p-value instead of an interval: `rejected` is the share of p-values
+        A test has the term "test", and a p-value instead of an interval: `rejected` is the share of p-values
         that are at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in
         a context, and its `null` is 0; columns that apply only to intervals are NaN.
     times : DataFrame
@@ -91,7 +91,7 @@ class Study:
         manifest: Mapping[str, Any],
         folder: Folder | None = None,
     ) -> Study:
-        """A study from the tables and times of its cells; unfinished cells have no table."""
+        """Create a study from the tables and times of its cells; unfinished cells have no table."""
         known = [table for table in tables if table is not None]
         frame = pa.concat_tables(known).to_pandas() if known else cell_table(("", "", 0), []).to_pandas()
         times = pd.DataFrame(

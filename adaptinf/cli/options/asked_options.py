@@ -89,7 +89,7 @@ def _of_sums(denominator: str | None, covariates: Sequence[str] | None) -> dict[
 
 
 def argument_problems(arguments: argparse.Namespace) -> list[str]:
-    """Problems with arguments, whatever the file contains."""
+    """Problems with arguments that do not depend on the contents of the file."""
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.arms.choice import CONTRAST_ESTIMATORS, ESTIMATORS
     from adaptinf.inference.arms.weighted import WEIGHTS
@@ -134,7 +134,7 @@ class Asked:
 
     @property
     def nothing(self) -> bool:
-        """Whether the request is for the default: means of all arms, or what a plan compares."""
+        """Whether the request is for the default: means of all arms, or the comparisons of a plan."""
         return self == Asked()
 
     def fit(self, log: Any) -> Results:
@@ -190,7 +190,7 @@ class Asked:
         return recommend(log, "contrast", treatment=first, control=second, **metric)
 
     def _arms(self, log: Any) -> tuple[Any, Any]:
-        """Treatment and control as in the log; refused if options are incompatible."""
+        """Treatment and control as in the log; incompatible options are refused."""
         from adaptinf.parameters import refuse
 
         known = {str(arm): arm for arm in log.arms}
@@ -205,7 +205,7 @@ class Asked:
         return first, second
 
     def _conflicts(self) -> list[str]:
-        """Incompatible options, with the requirements of each, so that it is enough to meet these."""
+        """Incompatible options, with the requirements of each."""
         alone = self.by or self.received
         problems = []
         if self.received and (self.by or self.treatment is None or self.control is None):
@@ -223,7 +223,7 @@ class Asked:
 
 
 def label(text: str, known: Mapping[str, Any]) -> Any:
-    """The arm denoted by a text: a known one, or a number if all known arms are numbers; 01 is not 1."""
+    """The arm denoted by a text: a known arm, or a number if all known arms are numbers; 01 is not 1."""
     kinds = set(map(type, known.values()))
     if text not in known and len(kinds) == 1 and kinds <= {int, float}:
         kind = kinds.pop()

@@ -56,7 +56,7 @@ def verify_trail(arguments: argparse.Namespace) -> int:
 
 
 def retention(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Declare a period if one is given; print the current one."""
+    """Declare a retention period, if one is given; print the current one."""
     if arguments.days is not None:
         trial.set_retention(arguments.days, reason=arguments.reason, by=arguments.by)
     print(json.dumps(asdict(trial.retention())))
@@ -64,6 +64,6 @@ def retention(trial: Trial, arguments: argparse.Namespace) -> int:
 
 
 def expire(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Destroy names whose period has ended; print what is left."""
+    """Destroy names whose retention period has ended; print how many are left."""
     print(json.dumps(asdict(trial.expire(by=arguments.by))))
     return DONE

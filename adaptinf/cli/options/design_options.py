@@ -24,7 +24,7 @@ PARAMETERS = 'of the design, such as {"floor": 0.1}; a nested design is {"name":
 
 
 def design_of(name: str, parameters: Any) -> Design:
-    """A design; its parameters may contain another one."""
+    """A design, whose parameters may contain another design."""
     from adaptinf import designs
 
     if not isinstance(parameters, dict):
@@ -54,7 +54,7 @@ def plan_of(design: Design, arms: Any, horizon: Any, given: Any) -> Plan:
 
 
 def _check_names(name: str, kind: type, given: dict[str, Any], flag: str = "--parameters") -> None:
-    """Refuse unknown parameters, and a design or plan without its required ones."""
+    """Refuse unknown parameters, and designs or plans that lack required ones."""
     known = inspect.signature(kind).parameters
     problems = [absent("parameter", one, known, f"{name} has") for one in given if one not in known]
     problems += [

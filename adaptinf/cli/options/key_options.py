@@ -39,7 +39,7 @@ def chain_flag(parser: CommandParser) -> None:
 
 
 def made_key(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Make a key; returns what is printed."""
+    """Create a key; returns the text to be printed."""
     from adaptinf.trial import Trial
 
     Trial.make_key(arguments.file)
@@ -47,7 +47,7 @@ def made_key(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def checked_chain(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Check the digests of a trial; returns what is printed."""
+    """Check the digests of a trial; returns the text to be printed."""
     from adaptinf.trial import Trial
 
     rows, head = Trial.verify_chain(arguments.file, arguments.head)

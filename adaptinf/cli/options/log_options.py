@@ -125,7 +125,7 @@ def _add_statements(group: Any) -> None:
 
 
 def _success(text: str) -> str | dict[str, float]:
-    """The success label, or numbers by label if there is a =."""
+    """The success label, or numbers by label if the text contains ``=``."""
     if "=" not in text:
         return text
     pairs = [part.rpartition("=") for part in text.split(",")]
@@ -135,7 +135,7 @@ def _success(text: str) -> str | dict[str, float]:
 
 
 def _pairs(text: str) -> dict[str, str] | str:
-    """Columns by arm; text with a single = is one pair, so names may contain commas; otherwise a pattern."""
+    """Columns by arm; text with a single ``=`` is one pair, so names may contain commas; or a pattern."""
     return _split(text) if "=" in text else text
 
 
@@ -163,7 +163,7 @@ shares.__name__ = "ARM=NUMBER list"
 
 
 def log_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Options given for the file, by the names of `read_log`."""
+    """Options for the file, under the names that `read_log` uses."""
     named = {name: getattr(arguments, name) for name in (*COLUMNS, *SUMS, *_PLAIN)}
     options = {name: value for name, value in named.items() if value is not None}
     if len(options.get("action", ())) == 1:

@@ -23,7 +23,7 @@ def migration_flags(parser: CommandParser) -> None:
 
 
 def migrated(arguments: argparse.Namespace) -> int:
-    """Rehearse the change or make it, and print what was compared."""
+    """Rehearse or make the change, and print what was compared."""
     from adaptinf.trial import Trial
 
     found = Trial.migrate(

@@ -1,4 +1,4 @@
-"""Arms that join, sites and kits of a live trial on the command line."""
+"""New arms, sites and kits of a live trial on the command line."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def act(trial: Trial, arguments: argparse.Namespace) -> int:
 
 
 def _kits(place: str) -> Any:
-    """The arm of each code, which occurs once."""
+    """The arm of each code; a code may occur only once."""
     try:
         text = sys.stdin.read() if place == _DASH else Path(place).read_text(encoding="utf-8")
         return json.loads(text, object_pairs_hook=_once)

@@ -32,7 +32,7 @@ _UNSEEN = re.compile("[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-
 
 
 def add_output_options(parser: CommandParser, *, strict: str = "") -> Any:
-    """Format and file of the output, and with `strict` the exit code."""
+    """Format and file of the output and, with `strict`, the exit code."""
     output = parser.add_argument_group("output")
     output.add_argument("--format", choices=FORMATS, metavar="FORM", help=f"{', '.join(FORMATS)} (text)")
     output.add_argument(
@@ -143,7 +143,7 @@ def json_text(record: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value with built-in Python types, without NaN and infinities, which JSON does not support."""
+    """The value as built-in Python types, without NaN and infinities, which JSON does not support."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -163,5 +163,5 @@ def _holds(text: str) -> bool:
 
 
 def _ascii_json(text: str) -> str:
-    """JSON in which other characters are written as JSON escapes, which differ from Python's."""
+    """JSON in which all other characters are written as JSON escapes, which differ from Python's."""
     return "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)

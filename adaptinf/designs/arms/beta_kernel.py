@@ -1,12 +1,14 @@
 """The probability that each of several Beta variables is the largest, by quadrature.
 
-On the scale of log-odds a Beta variable has a smooth density that falls off at least exponentially. Panels of
-Gauss points begin where the highest variable begins and widen with the distance from there, so they resolve
-every variable that can still be the largest, however different the spreads. On these points each variable has
-its density and its distribution function, the integral of the polynomial through the densities of a panel.
+On the scale of log-odds, a Beta variable has a smooth density that decays at least exponentially. Panels of
+Gauss points begin at the lower end of the highest variable and widen with the distance from there, so they
+resolve every variable that can be the largest, however different the spreads. At these points, each
+variable's density is evaluated, and its distribution function is the integral of the polynomial through the
+densities of a panel.
 
-Only a variable whose parameters changed is computed again. What is kept never changes a number: points depend
-on the current parameters alone, in steps, and a variable's values on the points and on its parameters.
+Only variables whose parameters have changed are recomputed. Stored values never affect a result: points
+depend only on the current parameters, in steps, and a variable's values only on the points and on its
+parameters.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _GROWTH, _CROWD, _POLE = 0.36, 0.015, 0.8
 """Widths of panels: relative to the distance, its correction by arms, and in units of pi, where the density
 has a pole at that distance from the real line."""
 _LEAST_POWER, _MOST_POWER, _WHOLE = -1000, 100, 1.5 * 2.0**52
-"""Powers of 2 that densities have, and a number whose sum with a smaller one has no fraction."""
+"""Range of powers of 2 in densities, and a number whose sum with a smaller one has no fractional part."""
 _LOG_TWO, _PER_LOG_TWO = math.log(2.0), 1.0 / math.log(2.0)
 _LOG_TWO_HIGH, _LOG_TWO_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 _TAIL = -23.0
@@ -37,11 +39,11 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _FIRST, _SECOND, _CENTRE, _LEFT, _RIGHT, _MADE, _USED, _NEXT, _COLUMNS = range(9)
 """Columns of a variable: its parameters, where its log-odds are likely, its grid, and the points it needs."""
 _ORIGIN, _UNIT, _LOW, _HIGH, _COUNT, _VERSION = range(6)
-"""The grid: where it begins, its first scale, between which modes it lies, its panels, and its number."""
+"""The grid: its start, its first scale, its outermost modes, its number of panels, and its identifier."""
 
 
 class BetaSpace(NamedTuple):
-    """Constants of the rule, and what is kept between calls.
+    """Constants of the rule, and values kept between calls.
 
     Shapes: node, weight (points,), integral (points, points) from -1 to each node, grid (6,), arms (arms, 8),
     edge (panels,), log_x, log_rest, width, before (all points,), powers (1100,), density, below (arms, all
@@ -103,7 +105,7 @@ def beta_space(n_arms: int, *, small: bool) -> BetaSpace:
 
 @kernel
 def _split_exponential(x: float) -> tuple[float, float]:
-    """exp(x) as a factor and a power of 2, without a call: the compiler does many of these at once."""
+    """exp(x) as a factor and a power of 2, without a function call, so that the compiler can vectorise it."""
     x = max(x, _LEAST_POWER * _LOG_TWO)
     power = (x * _PER_LOG_TWO + _WHOLE) - _WHOLE
     r = (x - power * _LOG_TWO_HIGH) - power * _LOG_TWO_LOW
@@ -116,7 +118,7 @@ def _split_exponential(x: float) -> tuple[float, float]:
 
 @kernel
 def _log_mixed(first: float, second: float, distance: float) -> float:
-    """log(first + second e^distance) where first + second = 1, without loss where it is near 0."""
+    """log(first + second e^distance) with first + second = 1, without loss of precision near 0."""
     excess = second * math.expm1(distance)
     if excess > 1.0:
         return distance + math.log(second + first * math.exp(-distance))
@@ -137,7 +139,7 @@ def _stirling(x: float) -> float:
 
 @kernel
 def _log_peak(first: float, second: float) -> float:
-    """Log of the largest value of the density of the log-odds."""
+    """Logarithm of the largest value of the density of the log-odds."""
     total = first + second
     peak = 0.5 * math.log(first / total * second) - _HALF_LOG_TWO_PI
     return peak + _stirling(total) - _stirling(first) - _stirling(second)
@@ -161,7 +163,7 @@ def _reach(first: float, second: float, sign: float, drop: float) -> float:
 
 @kernel
 def _place(space: BetaSpace, arm: int, first: float, second: float) -> None:
-    """Store a variable's parameters, and where its log-odds are likely."""
+    """Store a variable's parameters, and the range in which its log-odds are likely to lie."""
     row = space.arms[arm]
     row[_FIRST], row[_SECOND] = first, second
     row[_CENTRE] = math.log(first / second)
@@ -172,7 +174,7 @@ def _place(space: BetaSpace, arm: int, first: float, second: float) -> None:
 
 @kernel
 def _panel(space: BetaSpace, unit: float, gap: float, low: float, high: float) -> float:
-    """Width of the panel at distance `gap` from the start, `low` before the modes and `high` behind them."""
+    """Width of the panel at distance `gap` from the start, `low` below the modes and `high` above them."""
     width = _POLE * math.pi
     width = max(width, 0.5 * low) if high < 0.0 else _POLE * math.sqrt(math.pi * math.pi + high * high)
     return min(space.growth * (unit + gap), width)
@@ -180,7 +182,7 @@ def _panel(space: BetaSpace, unit: float, gap: float, low: float, high: float) -
 
 @kernel
 def _log_shares(space: BetaSpace, at: int, origin: float, distance: float) -> None:
-    """Write log x and log (1 - x) of a point, less those of the start."""
+    """Write log x and log (1 - x) of a point, minus those of the start."""
     share, rest = 1.0 / (1.0 + math.exp(-origin)), 1.0 / (1.0 + math.exp(origin))
     if origin + distance < 0.0:
         change = math.log1p(share * math.expm1(distance))
@@ -258,7 +260,7 @@ def _integrate(space: BetaSpace, arm: int, below: float, count: int) -> None:
 
 @kernel
 def _tabulate(space: BetaSpace, arm: int, count: int) -> None:
-    """Write a variable's density and distribution function on the points, as far as it reaches."""
+    """Write a variable's density and distribution function at the points, up to the end of the variable."""
     row, density, log_x, log_rest = space.arms[arm], space.density[arm], space.log_x, space.log_rest
     first, second = row[_FIRST], row[_SECOND]
     total = first + second
@@ -323,7 +325,7 @@ def _integral(space: BetaSpace, arm: int) -> float:
 
 @kernel
 def log_beta_ratio(a: float, b: float, c: float, d: float) -> float:
-    """Log of B(a + c, b + d) / (B(a, b) B(c, d)), without loss for large arguments."""
+    """Logarithm of B(a + c, b + d) / (B(a, b) B(c, d)), without loss of precision for large arguments."""
     first, second, total = a + b, c + d, a + b + c + d
     share, rest = (a + c) / total, (b + d) / total
     # By the peaks of the densities of log-odds, and how far these have fallen at the pooled odds.

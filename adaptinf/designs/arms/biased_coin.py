@@ -183,8 +183,8 @@ class DBCD(_Coin):
         the difference of two arms, or to sqrt(p), which for two arms minimises the number of failures at a
         given variance.
     gamma : float
-        How strongly the share of each arm is pulled towards its target: with 0, arms are drawn according to
-        the estimated target; larger values reduce the variance of the shares.
+        Strength with which the share of each arm is pulled towards its target: with 0, arms are drawn
+        according to the estimated target; larger values reduce the variance of the shares.
     burn_in : int
         Rounds of each arm at the start, in random order.
 
@@ -198,7 +198,7 @@ class DBCD(_Coin):
     The success rate of an arm is estimated by (successes + 1) / (rounds + 2); a reward r between 0 and 1
     counts as a fraction r of a success, and rewards outside this range are clipped. With target shares rho
     and shares so far x, arm k is drawn with probability proportional to rho_k (rho_k / x_k)^gamma; an arm
-    that was never drawn counts as half a round. Propensities are known exactly.
+    that has never been drawn is counted as half a round. Propensities are known exactly.
 
     References
     ----------
@@ -306,7 +306,7 @@ class PermutedBlocks(NonAdaptive):
 
     @property
     def traits(self) -> DesignTraits:
-        """Nothing affects the choice but the arms of the block so far."""
+        """Only the arms of the current block so far affect the choice."""
         return DesignTraits(adapts=False, uses_context="no", outputs=Outputs(propensities="outputs"))
 
     def program(

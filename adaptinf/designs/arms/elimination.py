@@ -44,7 +44,8 @@ class SuccessiveElimination(Design):
         Bound on the probability that the best arm is ever dropped; by default 1 / horizon.
     check : {"every-round", "epochs"}
         When arms are compared: after every pass through the remaining arms, using all rewards so far; or at
-        the end of epochs that start afresh, as in `PrivateSuccessiveElimination` with infinite epsilon.
+        the end of epochs, each of which uses only its own rewards, as in `PrivateSuccessiveElimination` with
+        infinite epsilon.
 
     Raises
     ------
@@ -57,7 +58,7 @@ class SuccessiveElimination(Design):
     All remaining arms are pulled in turn, in order. After pass r of ``"every-round"``, an arm is dropped if
     its mean plus h lies below the highest mean minus h, where h = sqrt(log(4 K r^2 / beta) / (2 r)):
     Hoeffding's inequality over K arms and all r, with failure probabilities that sum to .83 beta. Once only
-    one arm is left, it is pulled until the end. An arm is not dropped because of a tie. The bound holds for
+    one arm remains, it is pulled until the end. An arm is not dropped because of a tie. The bound holds for
     rewards in [0, 1]; normal rewards are allowed and never clipped, and the bound holds for them if their
     standard deviation is at most 1/2.
 
@@ -129,7 +130,7 @@ class SuccessiveElimination(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateSuccessiveElimination(Design):
-    """Differentially private successive elimination in epochs that start afresh, for rewards in [0, 1].
+    """Differentially private successive elimination in separate epochs, for rewards in [0, 1].
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class PrivateSuccessiveElimination(Design):
     beta : float or None
         Bound on the probability that the best arm is ever dropped; by default 1 / horizon.
     calibration : {"corrected", "published"}
-        The algorithm is correct as published, so both options are the same.
+        The published algorithm is correct, so both options are the same.
 
     Raises
     ------
@@ -152,8 +153,8 @@ class PrivateSuccessiveElimination(Design):
     log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1. The means of the epoch are released
     with Laplace noise of scale 1 / (epsilon ceil(R)), and arms whose mean is below the highest by more than 2
     sqrt(log(8 m e^2 / beta) / (2 R)) + 2 log(4 m e^2 / beta) / (R epsilon) are dropped. Counts and sums are
-    then reset. Once only one arm is left, it is pulled until the end. An epoch that is cut short by the
-    horizon releases and drops nothing.
+    then reset. Once only one arm remains, it is pulled until the end. In an epoch that is cut short by the
+    horizon, no means are released and no arms are dropped.
 
     Each reward enters only one mean, so the actions and the noisy means are epsilon-differentially private,
     whatever the number of arms and epochs. Rewards are clipped to [0, 1] when they enter a sum (this may
@@ -226,11 +227,11 @@ class PrivateSuccessiveElimination(Design):
         return _reward_law(environment, (BERNOULLI,))
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release, which depends only on them: later rewards are not compared."""
+        """Rounds up to the last release, which depends only on these; later rewards are not compared."""
         return min(self._released_rounds(run, horizon), horizon - 1)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release: an epoch cut short by the horizon releases nothing."""
+        """Rounds up to the last release; an epoch that is cut short by the horizon has none."""
         return int(run.released[-1, 0]) if run.released.shape[0] else 0
 
     def program(

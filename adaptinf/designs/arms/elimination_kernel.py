@@ -101,7 +101,7 @@ def _send_means(tables: _Tables, state: FloatArray, source: Any) -> None:
 
 @kernel
 def _compare(tables: _Tables, public: FloatArray) -> None:
-    """Drop the arms whose mean lies too far below the highest; the first remaining arm is next."""
+    """Drop the arms whose mean lies too far below the highest mean; the first remaining arm is next."""
     threshold = _threshold(tables, public)
     highest = -np.inf
     for arm in range(tables.n_arms):
@@ -129,7 +129,7 @@ def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: An
 
 @kernel
 def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
-    """After a round of an arm, the turn passes to the next one, unless the round was overridden."""
+    """After a round of an arm, the turn passes to the next arm, unless the round was overridden."""
     public[SCALARS, _BEGUN] += 1.0
     if tables.status[0] == 0:
         following = _viable_from(tables, public, arm + 1)
@@ -140,7 +140,7 @@ def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
 
 @kernel
 def _wait(tables: _Tables, state: FloatArray) -> None:
-    """Note that a round has begun whose outcome may arrive later, only once if it is repeated."""
+    """Record that a round has begun whose outcome may arrive later; a repeated call has no effect."""
     state[SCALARS, ROUND] += 1.0
     if state[SCALARS, _BEGUN] < state[SCALARS, ROUND]:
         _turn(tables, state, int(state[SCALARS, _NEXT]))
@@ -166,7 +166,7 @@ def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int)
 
 @kernel
 def _learn(tables: _Tables, state: FloatArray, arm: int, reward: float, due: int, source: Any) -> None:
-    """Add a reward to its arm's sum if it counts; after an epoch, release the means."""
+    """Add a reward to its arm's sum, if it is used; after an epoch, release the means."""
     if due >= 0:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0) if tables.epsilon > 0.0 else reward
     if due > 0:

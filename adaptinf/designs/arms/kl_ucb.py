@@ -37,7 +37,7 @@ _CLOSE = 1e-14
 
 
 class _Tables(NamedTuple):
-    """The budget for an arm's divergence is (log t + log_log * log log t) / pulls."""
+    """The bound for an arm's divergence is (log t + log_log * log log t) / pulls."""
 
     n_arms: int
     log_log: float
@@ -137,8 +137,8 @@ class KLUCB(Design):
     The index of an arm with mean m after N pulls is the largest q with N kl(m, q) <= log t + c log log t,
     where kl is the Kullback-Leibler divergence of Bernoulli distributions; rewards must lie in [0, 1]. For
     0/1 rewards, its regret divided by log t tends to the lower bound of Lai and Robbins. Each arm is first
-    pulled once, in order, and ties are broken in favour of the first arm; log log t counts as 0 before round
-    3. Propensities are 0 or 1, so inverse weighting is impossible. Whether its arm counts are stable is
+    pulled once, in order, and ties are broken in favour of the first arm; log log t is taken to be 0 before
+    round 3. Propensities are 0 or 1, so inverse weighting is impossible. Whether its arm counts are stable is
     unknown.
 
     References

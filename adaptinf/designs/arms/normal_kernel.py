@@ -13,7 +13,7 @@ from adaptinf.typing import FloatArray
 
 _CELLS, _ORDER = 32, 6
 _REACH = 8.0
-"""Standard deviations beyond which a normal tail counts as empty: it contains 6e-16."""
+"""Number of standard deviations beyond which a normal tail is treated as empty; its probability is 6e-16."""
 _STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
 """Settings of the nodes: their spacing in the logarithm, their first width in units of the smallest spread,
 the number of bisections for their start, and the largest probability that the maximum is below the start.

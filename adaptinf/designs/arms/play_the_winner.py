@@ -83,7 +83,7 @@ def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) ->
 
 @dataclass(frozen=True, kw_only=True)
 class PlayTheWinner(Design):
-    """Randomised play-the-winner: draw the arm from an urn, and add balls for arms that do well.
+    """Randomised play-the-winner: draw the arm from an urn, and add balls for successful arms.
 
     Parameters
     ----------

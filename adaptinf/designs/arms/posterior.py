@@ -112,7 +112,7 @@ class PosteriorDesign(Design):
         return np.where(steps < initial, 0, later)
 
     def _leader_share(self) -> float:
-        """Share of the leader if no draw shows another arm to be best."""
+        """Share of the leader if no other arm is best in any draw."""
         return 0.5
 
     def program(
@@ -150,7 +150,7 @@ class PosteriorDesign(Design):
         return Program(entry, tables, (ROWS, max(n_arms, SCALAR_COLUMNS)), step=step)
 
     def _entries(self, exact: bool) -> tuple[Any, Any]:
-        """Compiled entry points: each is compiled on first use, so it has only what its propensities need."""
+        """Compiled entry points, each compiled on first use with only the code that its propensities need."""
         if not exact:
             return run_drawn, step_drawn
         if self.prior == "normal":
@@ -185,9 +185,10 @@ class Thompson(PosteriorDesign):
     initial_pulls : int
         Initial rounds per arm, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How the initial rounds are assigned: by uniform draws, so `initial_pulls` holds on average, or to the
-        arms in turn, so it holds exactly. Rounds assigned in turn are not random: their propensities are 0
-        and 1, and inverse weighting cannot use the rounds of one arm for another.
+        How the initial rounds are assigned: by uniform draws, so that each arm has `initial_pulls` rounds on
+        average, or to the arms in turn, so that it has exactly this number. Rounds assigned in turn are not
+        random: their propensities are 0 and 1, and inverse weighting cannot use the rounds of one arm for
+        another.
     batch_size : int
         Number of rounds between updates of the posterior.
     draws : int, optional
@@ -259,9 +260,10 @@ class TopTwoThompson(PosteriorDesign):
     initial_pulls : int
         Initial rounds per arm, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How the initial rounds are assigned: by uniform draws, so `initial_pulls` holds on average, or to the
-        arms in turn, so it holds exactly. Rounds assigned in turn are not random: their propensities are 0
-        and 1, and inverse weighting cannot use the rounds of one arm for another.
+        How the initial rounds are assigned: by uniform draws, so that each arm has `initial_pulls` rounds on
+        average, or to the arms in turn, so that it has exactly this number. Rounds assigned in turn are not
+        random: their propensities are 0 and 1, and inverse weighting cannot use the rounds of one arm for
+        another.
     batch_size : int
         Number of rounds between updates of the posterior.
     draws : int, optional
@@ -275,8 +277,8 @@ class TopTwoThompson(PosteriorDesign):
     leader's share. The arm is drawn with this probability, without repetitions, and the log stores it. With b
     = 1, this is Thompson sampling; with b = 1/2, two arms get equal shares.
 
-    If one arm leads in all of the `draws`, the other arms' shares are their frequencies of second place among
-    the draws. Without `draws` there is no such limit: very small probabilities keep their ratios.
+    If one arm leads in all of the `draws`, the shares of the other arms are their frequencies of second place
+    among the draws. Without `draws` there is no such limit: very small probabilities keep their ratios.
 
     There is no privacy guarantee.
 
@@ -323,9 +325,10 @@ class ExplorationSampling(PosteriorDesign):
     initial_pulls : int
         Initial rounds per arm, before the posterior is used; they form a separate batch.
     initial : {"drawn", "dealt"}
-        How the initial rounds are assigned: by uniform draws, so `initial_pulls` holds on average, or to the
-        arms in turn, so it holds exactly. Rounds assigned in turn are not random: their propensities are 0
-        and 1, and inverse weighting cannot use the rounds of one arm for another.
+        How the initial rounds are assigned: by uniform draws, so that each arm has `initial_pulls` rounds on
+        average, or to the arms in turn, so that it has exactly this number. Rounds assigned in turn are not
+        random: their propensities are 0 and 1, and inverse weighting cannot use the rounds of one arm for
+        another.
     batch_size : int
         Rounds per wave; the posterior is updated after each wave.
     draws : int, optional
@@ -340,8 +343,8 @@ class ExplorationSampling(PosteriorDesign):
     under Thompson sampling, but the expected regret of the arm chosen at the end decreases faster.
 
     The authors' trials assign whole numbers of participants in each wave; here every participant of a wave is
-    drawn with these propensities, which the log stores. If one arm leads in all of the `draws`, the other
-    arms' shares are their frequencies of second place among the draws.
+    drawn with these propensities, which the log stores. If one arm leads in all of the `draws`, the shares of
+    the other arms are their frequencies of second place among the draws.
 
     There is no privacy guarantee.
 

@@ -222,7 +222,7 @@ def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> N
 
 @kernel
 def _certain_leader(tables: PosteriorTables, state: FloatArray) -> bool:
-    """If one arm leads in every draw: its limiting share, and shares of the rest by second places."""
+    """If one arm leads in every draw: its limiting share, and shares of the others by second places."""
     leader, others, seconds = 0, 0.0, 0.0
     for arm in range(tables.n_arms):
         if state[_PROBABILITY, arm] > state[_PROBABILITY, leader]:
@@ -247,7 +247,8 @@ def _certain_leader(tables: PosteriorTables, state: FloatArray) -> bool:
 def _remodel(tables: PosteriorTables, state: FloatArray) -> None:
     """Convert probabilities of being best to those of exploration sampling or top-two Thompson sampling.
 
-    An arm's complement is the sum over the others: 1 - alpha would lose precision.
+    The complement of an arm's probability is computed as the sum over the others, because 1 - alpha would
+    lose precision.
     """
     if _certain_leader(tables, state):
         return
@@ -444,7 +445,7 @@ def run_modelled(
 
 @compiled
 def step_modelled(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
-    """One step of a design with a model of probabilities of Beta posteriors."""
+    """One step of a design with a transformation of probabilities of Beta posteriors."""
     return single_step(_choose_modelled, pass_round, _update_exact, no_outcome, tables, step, rng, state)
 
 

@@ -115,11 +115,11 @@ class PrivateUCB(Design):
 
     Notes
     -----
-    The choice uses counts and the noisy sums exactly as released, so anyone who has the actions and the
+    The choice uses only counts and the noisy sums exactly as released, so anyone who has the actions and the
     releases can recompute every action.
 
     Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. An environment with
-    bounded rewards that may lie outside [0, 1] is refused. A reward enters the counter of one arm only, so
+    bounded rewards that may lie outside [0, 1] is refused. A reward enters the counter of only one arm, so
     the actions and the noisy sums are epsilon-differentially private, rather than K epsilon. Given the past,
     the propensities depend on the counters' noise and are intractable, so the log contains none.
 
@@ -185,7 +185,7 @@ class PrivateUCB(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Guarantee for the actions and the noisy sums, by parallel composition over the arms' counters.
 
-        A counter is clocked by the pulls of its arm, and arms are chosen only from counts and noisy sums, so
+        A counter advances with the pulls of its arm, and arms are chosen only from counts and noisy sums, so
         the actions determine which counter a reward enters.
         """
         self._refuse_sizes(horizon, n_arms)

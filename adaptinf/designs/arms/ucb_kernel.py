@@ -40,7 +40,7 @@ _SCALAR_COLUMNS = 8
 class UCBTables(NamedTuple):
     """The index of an arm: (noisy sum + q(t) + relaxation)/N + sqrt(width log(t/delta)/N).
 
-    On a cell of `grid`, q(t) is `intercept + slope * log t`, by the distribution of the noise at N.
+    In a cell of `grid`, q(t) is `intercept + slope * log t`, from the distribution of the noise at N.
     """
 
     n_arms: int
@@ -119,7 +119,7 @@ def _highest(tables: UCBTables, public: FloatArray) -> int:
 
 @kernel
 def _pull(tables: UCBTables, public: FloatArray, arm: int) -> float:
-    """Count a round and a pull of its arm; return the number of its pulls."""
+    """Count a round and a pull of its arm; return the arm's number of pulls."""
     _tick(tables, public)
     count = public[_COUNT, arm] + 1.0
     public[_COUNT, arm] = count

@@ -1,4 +1,4 @@
-"""All arms in terms of a few: orthogonal reduction, exchange to a large determinant, optimal weights."""
+"""All arms in terms of a few: orthogonal reduction, exchange for a large determinant, optimal weights."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def basis_coefficients(
 
 @compiled
 def exchange_rows(coefficients: FloatArray, limit: float, basis: IntArray) -> int:
-    """`exchange` on all rows and columns, from Python."""
+    """`exchange` for all rows and columns, called from Python."""
     return exchange(coefficients, coefficients.shape[0], coefficients.shape[1], limit, basis)
 
 
@@ -136,7 +136,7 @@ def balance(
     inverse: FloatArray,
     image: FloatArray,
 ) -> float:
-    """Write weights under which no leverage exceeds rank (1 + tolerance); return the largest excess.
+    """Write weights for which no leverage exceeds rank (1 + tolerance); return the largest excess.
 
     Vectors are expressed in terms of those at `basis`, on which the initial weights are equal. Each step has
     the optimal length along the line towards the arm with the highest leverage, or away from the one with the
@@ -218,6 +218,6 @@ def balance_rows(
     inverse: FloatArray,
     image: FloatArray,
 ) -> float:
-    """`balance` on all rows and columns, from Python."""
+    """`balance` for all rows and columns, called from Python."""
     n, rank = coefficients.shape
     return balance(coefficients, n, rank, basis, tolerance, most_steps, weights, leverage, inverse, image)

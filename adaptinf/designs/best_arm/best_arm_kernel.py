@@ -1,4 +1,4 @@
-"""Best-arm designs: phases that pull arms according to a plan, estimate the rest and keep the best."""
+"""Best-arm designs: each phase pulls arms according to a plan, estimates the others and keeps the best."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACTIVE, OUT, SUM = 1, 2, 3
 """Rows of the state: the remaining arms, by slot; the outbox, with means by arm or moments; the sums of a
 phase's rewards, by position in its plan."""
 EVERY_ARM, MAX_DET, G_OPTIMAL = range(3)
-"""The arms that a phase pulls: all, a MAX-DET collection, or the support of a G-optimal design."""
+"""The arms that a phase pulls: all arms, a MAX-DET collection, or the support of a G-optimal design."""
 NO_NOISE, LAPLACE_NOISE, GAUSSIAN_NOISE = range(3)
 """Distribution of the noise."""
 
@@ -226,7 +226,7 @@ class BestArmTables(NamedTuple):
 
 @kernel
 def _begin(tables: BestArmTables, public: FloatArray, source: Any) -> None:
-    """Put all arms in the first phase, with a random order among ties if required."""
+    """Put all arms in the first phase, with a random order for breaking ties if required."""
     n = tables.ranks.shape[0]
     for arm in range(n):
         public[ACTIVE, arm] = arm
@@ -279,7 +279,7 @@ def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> in
 
 @kernel
 def _plan(tables: BestArmTables, public: FloatArray) -> None:
-    """The slots that the phase pulls, and how often: computed once, when its first round chooses."""
+    """The slots that the phase pulls, and how often, computed once for the first choice of the phase."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = n
@@ -362,7 +362,7 @@ def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
 
 @kernel
 def _end_phase(tables: BestArmTables, public: FloatArray) -> None:
-    """Keep the best arms; repeated on the same state with more noise known, it starts afresh."""
+    """Keep the best arms; if repeated on the same state with more of the noise known, start again."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = int(public[SCALARS, _DIMENSION])
@@ -397,7 +397,7 @@ def _choose(tables: BestArmTables, public: FloatArray, context: FloatArray, sour
 
 @kernel
 def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count a round; return how many numbers are due after it, or -1 if its reward is unused."""
+    """Count a round; return the number of releases due after it, or -1 if its reward is unused."""
     public[SCALARS, ROUND] += 1.0
     if tables.status[0] != _EXPLORING:
         return -1

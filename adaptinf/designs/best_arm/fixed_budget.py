@@ -51,8 +51,8 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
     Notes
     -----
     Logarithms are natural, and both minima in (8) are over i = 1, 2, ...: M is counted from 1 in the paper,
-    and M_1 = 0 for K <= ceil(d^2 / 4) would imply s_1 = g_1 although K arms enter. For d = 1 and K > 2, no
-    lambda satisfies (4), so it is infinite: one phase.
+    and M_1 = 0 for K <= ceil(d^2 / 4) would imply s_1 = g_1, although K arms enter the first phase. For d = 1
+    and K > 2, no lambda satisfies (4), so lambda is infinite, and there is only one phase.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def printed_reserve(schedule: Schedule, dimension: int) -> int:
 
 
 def halving_sizes(n_arms: int) -> IntArray:
-    """Number of arms that enter each round of sequential halving, and the last remaining one."""
+    """Number of arms that enter each round of sequential halving, and the single arm that remains."""
     sizes = [n_arms]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // 2))

@@ -117,7 +117,7 @@ class DPBAI(_NoisyMeans):
         the dimension of their span. If False, every phase pulls all of them: the paper's baseline, which is
         equally private.
     calibration : {"corrected", "published"}
-        The noise is correct as published, so both options are the same.
+        The published noise is correct, so both options are the same.
 
     Raises
     ------
@@ -139,8 +139,9 @@ class DPBAI(_NoisyMeans):
     large. The paper does not specify the use of leftover rounds: here they pull the recommended arm, and
     their rewards are not used.
 
-    T - T' = M_1 d + (M - M_1) ceil(d^2 / 4) or, if smaller, as can happen for K up to about d^2, the largest
-    number of arms that all phases pull, minus 1: pulls that are rounded up would exceed the budget.
+    T - T' = M_1 d + (M - M_1) ceil(d^2 / 4) or, if this is smaller (as can happen for K up to about d^2), the
+    largest number of arms that all phases pull, minus 1, because pulls that are rounded up would otherwise
+    exceed the budget.
 
     Without `max_det`, pulls are floor(T / (M s_p)), because rounding up would exceed the budget as well.
 
@@ -325,12 +326,12 @@ class ODLinBAI(_OptimalRounds):
 
     Notes
     -----
-    Of R = ceil(log2 d) rounds (one if d = 1), the r-th keeps ceil(d / 2^r) arms. A round expresses the
-    remaining arms in orthonormal coordinates of their span, if its dimension has fallen; finds a G-optimal
-    design w (`optimal_design`, gap at most 1e-6); pulls arm i ceil(w_i m) times with m = (T - min(K, d (d +
-    1) / 2) - sum over r < R of ceil(d / 2^r)) / R; and keeps the arms with the highest least-squares
-    predictions from this round's rewards. Ties are broken at random. Leftover rounds pull the recommended
-    arm. Given the past, the propensities are 0 or 1.
+    Of R = ceil(log2 d) rounds (one if d = 1), the r-th keeps ceil(d / 2^r) arms. In each round, the remaining
+    arms are expressed in orthonormal coordinates of their span, if its dimension has decreased. The round
+    finds a G-optimal design w (`optimal_design`, gap at most 1e-6); pulls arm i ceil(w_i m) times, where m =
+    (T - min(K, d (d + 1) / 2) - sum over r < R of ceil(d / 2^r)) / R; and keeps the arms with the highest
+    least-squares predictions from this round's rewards. Ties are broken at random. Leftover rounds pull the
+    recommended arm. Given the past, the propensities are 0 or 1.
 
     References
     ----------
@@ -360,14 +361,14 @@ class DPOD(_OptimalRounds):
     Raises
     ------
     ParameterError
-        As in `ODLinBAI`, and for rewards outside [0, 1].
+        As in `ODLinBAI`, and also if rewards may lie outside [0, 1].
 
     Notes
     -----
     Each round releases U = sum_s a_s x_s of its own rewards x, with Laplace noise of scale L / epsilon in
     each coordinate, where L is the largest sum of absolute coordinates of a remaining arm, in the coordinates
     of this round: a reward in [0, 1] changes U by at most L in the L1 norm. The Gram matrix is public. Each
-    reward enters one round only, so the actions, the noisy moments and the recommended arm are
+    reward enters only one round, so the actions, the noisy moments and the recommended arm are
     epsilon-differentially private. The noise, and hence the success of the design, depends on the coordinates
     of the features.
 
@@ -404,7 +405,7 @@ class DPOD(_OptimalRounds):
         """Guarantee for actions, noisy moments and the recommended arm, by parallel composition over rounds.
 
         The arms that a round of the algorithm pulls, and how often, depend only on the remaining arms, that
-        is, on earlier releases; its moments start afresh. Each reward enters the moments of one round.
+        is, on earlier releases; its moments start afresh. Each reward enters the moments of only one round.
         """
         self._refuse_sizes(horizon, n_arms)
         # One reward changes the moments by at most L in L1.

@@ -49,7 +49,7 @@ _COUNT, _SUM, _POOLED_COUNT, _POOLED_SUM = 6, 8, 10, 12
 _ROWS = 14
 _SCALAR_COLUMNS = 8
 _EPOCHS = 40
-"""No horizon allows more epochs than this: epoch 40 takes over 32 * 4^40 rounds."""
+"""Largest number of epochs for any horizon: epoch 40 takes over 32 * 4^40 rounds."""
 
 
 class _Tables(NamedTuple):
@@ -225,7 +225,7 @@ def _randomise(
 
 @dataclass(frozen=True, kw_only=True)
 class ConSE(Design):
-    """Contextual successive elimination, then a randomised trial; for two arms and finitely many contexts.
+    """Contextual successive elimination, then a randomised trial, for two arms and finitely many contexts.
 
     Parameters
     ----------
@@ -239,15 +239,15 @@ class ConSE(Design):
 
     Notes
     -----
-    First half: each context is randomised by fair coins in epochs of R_e arrivals until its means differ by
-    more than 2 h_e; from then on it receives the better arm. Second half: the first T_min arrivals of each
-    context are randomised, where T_min = max(log n, min_j f_j^(1 - alpha)) and f_j is the number of arrivals
-    of context j in the first half; the others receive the better arm. The paper's epoch 0 involves log 0, so
-    epochs start at 1 here. T_min is rounded up. If half a horizon is too short for one epoch (n below about
-    2,750), nothing is learned: the first half is then a randomised trial, and the second half starts from its
-    means. A context that is undecided at half-time is assigned the arm with the higher mean over all of its
-    randomised arrivals; the mean of an arm that was never pulled counts as 0, and ties are broken in favour
-    of the first arm.
+    First half: arrivals of each context are randomised by fair coins, in epochs of R_e arrivals, until the
+    means of the two arms differ by more than 2 h_e; later arrivals receive the better arm. Second half: the
+    first T_min arrivals of each context are randomised, where T_min = max(log n, min_j f_j^(1 - alpha)) and
+    f_j is the number of arrivals of context j in the first half; the others receive the better arm. The
+    paper's epoch 0 involves log 0, so epochs start at 1 here. T_min is rounded up. If half a horizon is too
+    short for one epoch (n below about 2,750), nothing is learned: the first half is then a randomised trial,
+    and the second half starts from its means. A context that is undecided at half-time is assigned the arm
+    with the higher mean over all of its randomised arrivals; the mean of an arm that was never pulled is
+    taken to be 0, and ties are broken in favour of the first arm.
 
     Rewards are assumed to lie in [0, 1]. Given the first half, the randomised rounds of the second half are a
     randomised trial, so differences in means over them are unbiased. Later propensities are 0 or 1.

@@ -66,9 +66,9 @@ class LinUCB(Design):
     Each arm has its own ridge regression on the rounds in which it was pulled, with V = X'X + lambda I, and
     the index x'theta_hat + ||x||_{V^-1} (R sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K / failure)) +
     sqrt(lambda) S). With probability at least 1 - failure, x'theta lies below the index, and above the
-    corresponding lower bound, for every arm, round and context simultaneously. There are no forced pulls: an
-    arm without pulls has the band of its prior. Ties are broken in favour of the first arm; propensities are
-    0 or 1.
+    corresponding lower bound, for every arm, round and context simultaneously. There are no forced pulls: the
+    band of an arm without pulls is that of its prior. Ties are broken in favour of the first arm;
+    propensities are 0 or 1.
 
     V^-1 is updated in place by rank-one steps: after 100,000 rounds in 20 dimensions, its error is 1e-13 of
     its largest entry for a regularisation down to 1e-6, and 1e-7 at 1e-12.
@@ -145,7 +145,7 @@ class LinPriv(Design):
     epsilon : float
         Privacy parameter for the rewards.
     delta : float
-        The other privacy parameter; 0 requires Laplace noise.
+        The second privacy parameter; 0 requires Laplace noise.
     calibration : {"corrected", "published"}
         ``"corrected"`` scales the noise to the true sensitivity of the sums. ``"published"`` assumes a
         sensitivity of 1, and uses the paper's index.
@@ -176,7 +176,7 @@ class LinPriv(Design):
     log contains the raw ones): normal rewards remain private, but the bands then refer to clipped rewards,
     which are not linear in x, and may fail to cover.
 
-    A reward enters the counter of one arm only, so the actions and noisy sums together have the guarantee of
+    A reward enters the counter of only one arm, so the actions and noisy sums together have the guarantee of
     a single counter. Changing a reward moves x y by up to sqrt(d) in L1 and by up to 1 in L2: Laplace noise
     is scaled by sqrt(d), and normal noise (a binary tree; analytic Gaussian mechanism) by the square root of
     the number of levels. The published noise ignores sqrt(d) and guarantees only sqrt(d) epsilon.
@@ -300,12 +300,12 @@ class LinPriv(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Guarantee for the actions and the noisy sums, by parallel composition over the arms' counters.
 
-        The unit is the reward: contexts are public, a counter is clocked by its arm's own pulls, and arms are
-        chosen only from contexts and noisy sums, so the actions determine which counter a reward enters. If
-        delta is positive, the argument for adaptive streams of normal noise replaces the pointwise one.
+        The unit is the reward: contexts are public, a counter advances with the pulls of its arm, and arms
+        are chosen only from contexts and noisy sums, so the actions determine which counter a reward enters.
+        If delta is positive, the argument for adaptive streams of normal noise replaces the pointwise one.
 
         If `dimension` is not given and the noise is the smaller of two kinds, the result is the guarantee
-        that both of them satisfy. The published calibration requires `dimension`.
+        that both kinds satisfy. The published calibration requires `dimension`.
         """
         self._refuse_sizes(horizon, n_arms)
         epsilon = float(self.epsilon)

@@ -80,7 +80,7 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
     Raises
     ------
     InvalidForLog
-        If the log is from another design, or lacks some of a run's contexts and releases.
+        If the log comes from another design, or lacks some of the contexts or releases of a run.
 
     Notes
     -----
@@ -173,7 +173,7 @@ def _released_sums(log: AdaptiveLog, arm: int, dimension: int, pulls: int) -> Fl
 
 
 def _inverses(own: FloatArray, regularisation: float) -> tuple[FloatArray, FloatArray]:
-    """V^-1 and the log of det V / det(lambda I), before any pull and after each pull."""
+    """V^-1 and the logarithm of det V / det(lambda I), before any pull and after each pull."""
     dimension = own.shape[1]
     start = regularisation * np.eye(dimension)
     steps = np.concatenate([start[None], own[:, :, None] * own[:, None, :]])

@@ -91,7 +91,7 @@ def _unit_bounds(counter: str, slots: int, dimension: int, log_failure: float) -
 
 
 def _laws(slots: int) -> list[tuple[int, int]]:
-    """Pairs of a top bit and a number of ones that are possible for counts below 2^slots."""
+    """Combinations of a leading bit and a number of ones that are possible for counts below 2^slots."""
     return [(level, ones) for level in range(slots) for ones in range(1, level + 2)]
 
 
@@ -103,7 +103,7 @@ PRODUCT_UNITS = GRID_UNITS**2
 """Number of units in a product of 1 and 1."""
 
 LARGEST_SCALE = 2.0**15
-"""Largest scale of a node; it is 2^55 units, for which a draw exceeds 64 bits with probability exp(-256)."""
+"""Largest allowed scale of a node, 2^55 units, at which a draw exceeds 64 bits with probability exp(-256)."""
 
 
 def toward_zero(vectors: FloatArray) -> IntArray:
@@ -123,7 +123,7 @@ def on_grid(vectors: FloatArray) -> FloatArray:
 
 
 def product_sensitivity(dimension: int) -> int:
-    """Largest change in x y from one reward, in L1 and units of 2^-40: at most sqrt(d) 2^40, rounded."""
+    """Largest L1 change in x y due to one reward, in units of 2^-40: at most sqrt(d) 2^40, rounded."""
     # By Cauchy's inequality, the absolute coordinates of x add up to at most sqrt(d) 2^20 units, rounded down
     # because they are whole numbers; the reward changes by at most 2^20 units.
     return math.isqrt(dimension * PRODUCT_UNITS) * GRID_UNITS
@@ -132,7 +132,8 @@ def product_sensitivity(dimension: int) -> int:
 class ProductSums:
     """Running sums of x y for every arm with their noise; only noisy sums are revealed.
 
-    The noise matches their sensitivity; `unit` assumes a sensitivity of 1, as in the published calibration.
+    The noise is calibrated to their sensitivity; `unit` assumes a sensitivity of 1, as in the published
+    calibration.
 
     Shapes: an arm's sums and noise (dimension,), in whole units of 2^-40.
     """

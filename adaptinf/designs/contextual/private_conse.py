@@ -106,7 +106,7 @@ class DPConSE(Design):
         return "window" if self.calibration == "corrected" else "last"
 
     def longest_window(self, horizon: int) -> float:
-        """Less than the second half, whose trial begins once the outcomes of the first half are known."""
+        """Shorter than the second half, whose trial begins once the outcomes of the first half are known."""
         return horizon - horizon // 2 - 1
 
     @property
@@ -144,7 +144,8 @@ class DPConSE(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """Guarantee for the actions and releases, for a record, in parallel over windows and halves.
 
-        Corrected: fixed times determine which window's sums and counts a record enters, before it is read.
+        Corrected: the window whose sums and counts a record enters is determined by fixed times, before the
+        record is read.
         """
         self._refuse_sizes(horizon, n_arms)
         if self.calibration == "published":
@@ -184,11 +185,11 @@ class DPConSE(Design):
         return ("t_min", *[name for name in names for _ in range(n_features)])
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
-        """Randomised rounds in the first half: no other reward enters a sum before the last release."""
+        """The randomised rounds of the first half: no other reward enters a sum before the last release."""
         return int((run.record.status == LEARNING_RANDOMISED).sum())
 
     def _released_rounds(self, run: Run, horizon: int) -> int | None:
-        """Randomised rounds in both halves: no other reward enters a sum."""
+        """The randomised rounds of both halves: no other reward enters a sum."""
         return int(np.isin(run.record.status, (LEARNING_RANDOMISED, ESTIMATION_RANDOMISED)).sum())
 
     def _has_shortcut(self, environment: Environment) -> bool:

@@ -3,7 +3,7 @@
 If all participants have the same context, their number is public, and its count is released without noise.
 
 Rounds within a window only add to sums, so a replicate can also be run window by window: arrivals are
-multinomial; coins, trial entries and 0/1 rewards are binomial. Both methods share every decision.
+multinomial; coins, trial entries and 0/1 rewards are binomial. Both methods use the same code for decisions.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _send_sum(tables: _Tables, state: FloatArray, kind: int, feature: int, windo
 
 @kernel
 def _send_sums(tables: _Tables, state: FloatArray, source: Any) -> None:
-    """Release the window's sums; those of the first half only if no arm has been dropped yet."""
+    """Release the window's sums; in the first half, only for contexts in which no arm has been dropped."""
     window = int(state[SCALARS, _WINDOW]) + 1
     last = int(state[SCALARS, _LEARNT]) == tables.horizon
     for feature in range(tables.n_features):
@@ -203,7 +203,7 @@ def _update(
 
 @kernel
 def _finish(tables: _Tables, public: FloatArray, outcome: FloatArray) -> None:
-    """T_min; and for each context its last contrast and count, its share of the trial and its better arm."""
+    """T_min and, for each context, its last contrast and count, its share of the trial and its better arm."""
     ended = public[SCALARS, _LEARNT] == tables.horizon
     outcome[0] = public[SCALARS, _T_MIN]
     n_features = tables.n_features

@@ -136,7 +136,7 @@ def _behind(tables: LinearTables) -> int:
 def _next_normal_noise(
     tables: LinearTables, state: FloatArray, trunk_row: int, column: int, count: int, source: Any
 ) -> float:
-    """Noise of a binary tree with normal nodes at `count`, called once for each count, in order."""
+    """Noise at `count` of a binary tree with normal nodes, called once for each count, in order."""
     # The noise at `count` is the noise at the count without its lowest one-bit, which is stored, plus that of
     # one new node.
     earlier = count & (count - 1)

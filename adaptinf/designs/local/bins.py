@@ -43,14 +43,14 @@ class LDPBandit(LocallyPrivate):
     width : float
         Squared number of standard deviations in a radius (corrected), called C in the notes.
     refinement : float
-        A bin is halved when a radius in it falls below this multiple of the paper's threshold (corrected).
+        A bin is halved when one of its radii falls below this multiple of the paper's threshold (corrected).
     check_every : int
         Number of participants between checks of arms and bins. The paper checks after every participant;
         longer gaps are faster, because the noise of a gap is drawn at once.
     axis : {"random", "first"}
         Which of the longest edges of a bin is halved: any of them, as in the paper, or the first.
     max_bins : int
-        Largest number of active bins; once it is reached, bins are no longer halved.
+        Maximum number of active bins; once it is reached, bins are no longer halved.
     auxiliary : tuple of AuxiliaryLog
         Logs whose participants report before the trial begins, one log after another, each with its own
         epsilon.
@@ -76,7 +76,7 @@ class LDPBandit(LocallyPrivate):
 
     Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (which the paper gives up to
     constants), refinement 1, intervals that extend 2 r to each side, and no arm dropped before t reaches
-    log(n)^2. It ignores that the noise of each sum has variance 32 t / epsilon^2, so bins are halved because
+    log(n)^2. It ignores the variance of the noise in each sum, 32 t / epsilon^2, so bins are halved because
     of noise.
 
     Auxiliary participants report in the same way, at the scale of their own epsilon, on the arm recorded in
@@ -227,7 +227,8 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
     -----
     ``sum / count`` estimates the arm's mean over the bin. Each sum has noise variance 2 scale^2 participants,
     regardless of whose context lay in the bin. Reports on an arm end when it is dropped or the bin is halved,
-    and both depend on the sums: the values in such rows are therefore selected by their noise.
+    and both events depend on the sums: the values in such rows are therefore affected by selection on their
+    noise.
 
     Examples
     --------

@@ -52,7 +52,7 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 FULL = 7
-"""Scalar: 1 once there is no room to halve a bin."""
+"""Scalar: 1 once no more bins can be halved."""
 
 _WEIGHT, _SPENT, _TOLD = range(3)
 _SUMS = 3
@@ -60,7 +60,7 @@ _SPARE = 1.1
 
 
 def bin_columns(n_arms: int, dimension: int, sources: int) -> int:
-    """Columns that a bin needs."""
+    """Number of columns per bin."""
     return columns(n_arms, dimension, 5 + 2 * sources + _SUMS) + 3
 
 
@@ -118,7 +118,7 @@ def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> N
 def add_reports(
     tables: Any, state: FloatArray, row: int, arm: int, origin: int, count_noise: float, total_noise: float
 ) -> None:
-    """Report the stored values plus noise, as one number each, which is all that the server receives."""
+    """Report each stored value plus noise as one number, which is all that the server receives."""
     # The report is added to the arm's count and sum; recorded trials also need weighted sums, because these
     # are released.
     held = _unsent_block(tables) + arm
@@ -375,7 +375,7 @@ def _threshold(tables: LDPTables, state: FloatArray, row: int) -> float:
 def _report(
     tables: LDPTables, state: FloatArray, row: int, origin: int, participants: int, source: Any
 ) -> None:
-    """Reports from this many participants for both sums of every remaining arm in a bin."""
+    """Reports from this number of participants, for both sums of every remaining arm in a bin."""
     scale = tables.scales[origin]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):

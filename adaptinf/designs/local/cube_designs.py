@@ -64,9 +64,9 @@ class LocallyPrivate(Design):
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
         """The guarantee for the participants of each auxiliary log, covering their whole record.
 
-        They have the epsilon of their own log, not that of the trial: they report at its scale, once, before
-        the trial begins, and everything later is post-processing. The notion is standard: their own actions,
-        which their log contains, are not among the trial's outputs.
+        Its epsilon is that of their own log, not that of the trial: they report at the scale of their log,
+        once, before the trial begins, and everything later is post-processing. The notion is standard: their
+        own actions, which their log contains, are not among the trial's outputs.
 
         Examples
         --------
@@ -117,7 +117,8 @@ class LocallyPrivate(Design):
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """The guarantee for arms and reports with respect to one participant's rewards, with public contexts.
 
-        It is epsilon divided by the sensitivity of a report, because a reward changes it by at most 1.
+        It is epsilon divided by the sensitivity of a report, because a reward changes the report by at most
+        1.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=float(self.epsilon) / self.report_sensitivity, model="local")

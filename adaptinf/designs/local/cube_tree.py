@@ -138,7 +138,7 @@ def _longest_edge(tables: Any, state: FloatArray, row: int, source: Any) -> int:
 
 @kernel
 def halve(tables: Any, state: FloatArray, place: int, source: Any) -> bool:
-    """Halve the active bin at a position of the list; False if there is no room for more bins."""
+    """Halve the active bin at a position of the list; returns False if there is no room for more bins."""
     # The halves start without data, with the arms that remain. The lower half takes the bin's position and
     # the upper one the end of the list, so no other bin moves.
     bins = int(state[SCALARS, BINS])
@@ -240,7 +240,7 @@ def _widest(tables: ABSETables, state: FloatArray, row: int) -> float:
 
 @kernel
 def _split(tables: ABSETables, state: FloatArray, row: int, source: Any) -> None:
-    """Replace a cube by its 2^d subcubes."""
+    """Replace a cube with its 2^d subcubes."""
     deep = state[row, DEPTH] + tables.dimension
     place = 0
     while int(state[1 + place, LEAF]) != row:

@@ -58,8 +58,8 @@ class LDPLinear(LocallyPrivate):
     Notes
     -----
     After Han et al. (2021): stochastic gradients under local privacy, one parameter vector per arm, a warm-up
-    stage and a greedy stage. Steps, radius, noise and lengths are those given here, which require no
-    constants of the problem; no regret bound is claimed.
+    stage and a greedy stage. The steps, radius, noise and lengths are those given below, which do not depend
+    on constants of the problem; no regret bound is claimed.
 
     *Model.* The predictor of arm k is u = theta_k'z, where z = (2 x - 1, 1), or z = x without an intercept:
     there are p parameters, and no regressor exceeds 1 in absolute value. With regressors in [-1, 1], the
@@ -71,7 +71,7 @@ class LDPLinear(LocallyPrivate):
     *Greedy.* The arm with the largest predictor, based on the averaged parameters, is pulled. The participant
     reports on *every* arm: the gradient (mean - reward) z for the pulled arm, zero for the others, each with
     added noise, so the report does not reveal which arm was pulled. The parameters of arms that are not
-    pulled are moved by noise alone.
+    pulled are changed only by noise.
 
     *Noise.* The noise of an arm has density proportional to exp(-epsilon max_j abs(v_j) / 2) in R^p: it is a
     Gamma variable of shape p + 1 and scale 2 / epsilon times a uniform point of [-1, 1]^p. Its variance is

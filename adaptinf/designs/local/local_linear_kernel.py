@@ -61,7 +61,7 @@ class LDPLinearTables(NamedTuple):
 
 
 def report_radius(source: Any, count: int, scale: float) -> float:
-    """Sum of the sizes of `count` Laplace draws: a Gamma variable with that shape and scale."""
+    """Sum of the absolute values of `count` Laplace draws: a Gamma variable with this shape and scale."""
     return float(_radius_one_by_one(source, count, scale))
 
 
@@ -83,7 +83,7 @@ def _report_radius_for(source: Any, count: Any, scale: Any) -> Any:
 
 @kernel
 def _feature(tables: LDPLinearTables, context: FloatArray, k: int) -> float:
-    """Regressor k from a context: the context itself or, with an intercept, rescaled to [-1, 1], and 1."""
+    """Regressor k from a context: the coordinate itself or, with an intercept, rescaled to [-1, 1]; or 1."""
     if not tables.intercept:
         return float(context[k])
     return 2.0 * context[k] - 1.0 if k < tables.dimension else 1.0

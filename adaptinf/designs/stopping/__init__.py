@@ -1,1 +1,1 @@
-"""How many samples are needed to estimate a mean precisely enough."""
+"""Stopping rules: how many samples are needed to estimate a mean with a given precision."""

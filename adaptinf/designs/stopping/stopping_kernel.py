@@ -155,7 +155,7 @@ def begin_run(rule: Rule, state: FloatArray, source: Any) -> None:
 
 @compiled
 def read_values(rule: Rule, state: FloatArray, values: FloatArray, source: Any) -> bool:
-    """Process samples up to the one at which the rule halts; return whether it does."""
+    """Process samples up to the one at which the rule halts; return whether the rule halts."""
     position = 0
     while position < values.shape[0] and _choose(state[:PUBLIC]):
         _take(rule, state, values[position], source)

@@ -38,7 +38,7 @@ class StoppingResult:
     alpha, beta : float
         An estimate with an error of alpha abs(mean) or more occurs with probability at most beta.
     guarantee : PrivacyGuarantee or None
-        Privacy guarantee for the stopping time and the estimate, or their absence; None without noise.
+        Privacy guarantee for the stopping time and the estimate, or their absence; None if no noise is added.
     noise : {"simulation", "release"} or None
         The source of the noise.
     design : DesignRecord
@@ -166,7 +166,7 @@ class StoppingReplications:
         return f"<StoppingReplications: {self.stopped.size:,} runs, {stopped:,} stopped{after}>"
 
     def wrong(self, mean: float) -> NDArray[np.bool_]:
-        """Runs with an error of alpha abs(mean) or more; runs that did not stop have no estimate.
+        """Runs with an error of at least alpha abs(mean); runs that did not stop have no estimate.
 
         Parameters
         ----------

@@ -329,7 +329,7 @@ class NAS(StoppingRule):
     The rule halts at the first look j, after t samples, at which abs(mean) >= h_t (1 + 1/alpha), where h_t =
     bound sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so all
     deviations together have probability at most beta. For independent samples with a common mean, the
-    probability that the rule stops with an error of alpha abs(mean) or more is at most beta, whenever it is
+    probability that the rule stops with an error of at least alpha abs(mean) is at most beta, whenever it is
     abandoned. If the mean is 0, it stops with probability at most beta. Unless the mean is large, exponential
     steps stop earlier, because there are fewer looks to allow for.
 
@@ -351,7 +351,7 @@ class NAS(StoppingRule):
     """
 
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
-        """Constants of the halting test, where the largest sample is `bound` units of size `unit`."""
+        """Constants of the halting test; the largest sample is `bound` units of size `unit`."""
         return Rule(
             exponential=self.steps == "exponential",
             private=False,
@@ -417,7 +417,7 @@ class DPNAS(StoppingRule):
     steps : {"every", "exponential"}
         Look after every sample (the paper's Algorithm 1), or after 2, 4, 8, ... samples (Algorithm 2).
     calibration : {"corrected", "published"}
-        Both options are the same, because the published noise is correct.
+        The published noise is correct, so both options are the same.
 
     Notes
     -----
@@ -468,7 +468,7 @@ class DPNAS(StoppingRule):
         return tuple(PrivacyGuarantee(float(part)) for part in self._parts())
 
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
-        """Constants of the halting test, where the largest sample is `bound` units of size `unit`."""
+        """Constants of the halting test; the largest sample is `bound` units of size `unit`."""
         sensitivity = 2.0 * bound
         threshold, looks, release = self._parts()
         threshold_scale, release_scale = scale(sensitivity, threshold), scale(sensitivity, release)

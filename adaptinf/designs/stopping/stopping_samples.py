@@ -38,7 +38,7 @@ class ArraySamples:
 
 
 class IteratedSamples:
-    """Samples that arrive one at a time, none before it is needed."""
+    """Samples that arrive one at a time, each only when it is needed."""
 
     ahead = 1
 
@@ -209,7 +209,7 @@ class SimulatedNoise:
 class ReleaseNoise:
     """Integer noise from OpenDP for samples on a fixed-point grid; requires the extra ``release``.
 
-    Integers below 53 bits are exact as floats, so the compiled halting test can be used here, too.
+    Integers below 53 bits are exact as floats, so the compiled halting test can also be used here.
     """
 
     name = "release"

@@ -39,7 +39,7 @@ def read_growthbook(
     ----------
     experiment : path
         JSON of the experiment, with ``variations`` and ``phases``. A phase of a bandit has ``banditEvents``:
-        the dates at which periods began, and ``updatedWeights``, the weights from then on.
+        the dates at which periods began, and ``updatedWeights``, the weights from that date onwards.
     units : path
         CSV, Parquet or JSON lines with one row per unit: ``variation`` (the identifier or the key), the time
         ``first_exposure_timestamp``, and the outcome. GrowthBook's own units tables contain the first two.

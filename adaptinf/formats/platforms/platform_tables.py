@@ -42,7 +42,7 @@ class Table:
     readings: list[Reading]
 
     def keep(self, rows: Any, said: str) -> None:
-        """Drop all other rows, and report this if there are any."""
+        """Drop all other rows, and report this if there are any such rows."""
         if not np.all(rows):
             self.frame = self.frame[rows]
             self.readings.append(Reading("dropped", said))

@@ -83,8 +83,8 @@ def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> Fl
 
     Returns shape (n,).
 
-    The count includes the pull to which the weight belongs. It is known before that pull's reward, so the
-    weights are predictable; and because f is decreasing, the sum of squares is a lower Riemann sum,
+    The pull count includes the pull to which the weight belongs. It is known before that pull's reward, so
+    the weights are predictable; and because f is decreasing, the sum of squares is a lower Riemann sum,
 
         sum w^2 <= integral of f^2 from 1 to 1 + n/s0 = 1 - (log 2 / log(2 + 2n/s0))^b < 1,
 
@@ -111,7 +111,7 @@ def alee_means(
     The weighted errors of an arm are martingale differences whose conditional variances sum to sigma^2 sum
     w^2. That sum tends to 1 as the arm's pulls outgrow s0, although slowly (it is .76 after 500 of 1,000
     rounds), so (estimate - mean) sum w / sigma is asymptotically normal however rewards affected the choice
-    of arms. No round pulls two arms, so the errors of two arms are uncorrelated.
+    of arms. Two arms are never pulled in the same round, so their errors are uncorrelated.
 
     Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
     """
@@ -155,13 +155,13 @@ class AleeFacts(ArmFacts):
 
     @property
     def may_not_adapt(self) -> dict[str, str]:
-        """The test to use if nothing adapted, which the log may not show."""
+        """The test to use if nothing adapted, even if the log does not show this."""
         test = "Welch" if self.question.contrast else "t"
         return {"test": test} if self.profile.may_not_adapt else {}
 
 
 def _assess(question: Question) -> list[Verdict]:
-    """Verdicts with conservative standard errors and with self-normalised ones."""
+    """Verdicts with conservative and with self-normalised standard errors."""
     call: dict[str, Any] = {"estimator": "alee", **STATED}
     short = {**call, "arm_error": "self-normalised"}
     name = "alee with self-normalised errors"

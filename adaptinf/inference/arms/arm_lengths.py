@@ -39,7 +39,7 @@ _MOST_ROUNDS = 2_000
 
 
 def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
-    """The arms whose lengths represent all, and their counts."""
+    """The arms whose lengths represent those of all arms, and their counts."""
     counts = question.profile.pulls
     codes = some_arms(counts, question.codes)
     return codes, counts[codes]
@@ -114,7 +114,7 @@ def foreseeable(question: Question, freedom: FloatArray) -> bool:
 
 
 def _joint_length(question: Question, std: float) -> float:
-    """Length for weights that arms share, based on a subset of the rounds of a long log."""
+    """Length for weights shared by arms, based on a subset of the rounds of a long log."""
     profile, codes = question.profile, question.codes
     if profile.sums is not None:
         found = joint_means_of_sums(question, Outcome(BATCH_MEAN, ""))

@@ -1,4 +1,4 @@
-"""Batched least squares (BOLS): a contrast that is normal batch by batch.
+"""Batched least squares (BOLS): a contrast that is asymptotically normal within each batch.
 
 References
 ----------
@@ -130,12 +130,12 @@ def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> Ba
 
 
 def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
-    """Batches with a difference and a scale, and those without, which are empty if there are none.
+    """Batches with a difference and a scale, and batches without (empty if there are none).
 
     Which batches lack an arm is determined before their own rewards, but not before those of earlier batches.
     Under a design that abandons an arm after an extreme first batch, the number of usable batches depends on
     their statistics, and a sum is not normal if the number of its terms depends on the terms: stopping when
-    the first is large can double the error. An adaptive log with such batches is therefore refused.
+    the first term is large can double the error rate. An adaptive log with such batches is therefore refused.
     """
     independent_rounds("batched", question)
     found = _contrasts_of(question)
@@ -215,7 +215,7 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
 
 
 def moving_pvalue(found: BatchContrasts) -> float:
-    """P-value for equal differences in all batches, twice the smaller of two; NaN with too few rounds.
+    """P-value for equal differences in all batches, twice the smaller of two; NaN if rounds are too few.
 
     With precisions c_b, the sum of (c_b (D_b - D))^2 is chi-squared, where D is their mean with weights
     c_b^2, and the slope of D_b over the batches' times is normal with the variance of its weights. Student
@@ -247,7 +247,7 @@ class BatchedRow(ArmFacts):
 
     @cached_property
     def difference_found(self) -> Finding | None:
-        """Whether differences visibly vary between batches; None if there are too few rounds to tell."""
+        """Whether the data show that differences vary between batches; None if there are too few rounds."""
         p = moving_pvalue(self._found)
         if math.isnan(p):
             return None

@@ -123,14 +123,14 @@ def rare_arms(question: Question) -> int:
 
 
 def rare_labels(question: Question) -> str:
-    """These arms, with the numbers of such outcomes."""
+    """The arms with too few such outcomes, and their numbers."""
     profile, uncommon = question.profile, question.profile.uncommon
     rare = [code for code in question.codes.tolist() if uncommon[code] < FEWEST and profile.pulls[code] > 0]
     return several([f"{profile.log.arms[code]} ({uncommon[code]:g})" for code in rare], _SHOWN)
 
 
 def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
-    """Verdicts in order; among valid methods, those that give the most arms an interval come first."""
+    """Verdicts in order; among valid methods, those that give intervals for the most arms come first."""
     rare = rare_arms(question)
     if rare == 0:
         return found
@@ -185,7 +185,7 @@ def _by_unit(profile: LogProfile) -> tuple[str, ...]:
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
-    """Default estimator of `ArmMeans`; that of `Contrast` may be another one, such as ``"batched"``."""
+    """Default estimator of `ArmMeans`; that of `Contrast` may differ, for example ``"batched"``."""
     codes = arm_codes("default_estimator", log, arms)
     return _settled(Question(profile_of(log), codes), Asked("default_estimator"))
 
@@ -241,7 +241,7 @@ def name_of(below: Denominator | None) -> str | None:
 def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
-    """Ratios to the mean of a denominator, from the fit to the rewards, and the question answered."""
+    """Ratios to the mean of a denominator, from the fit to the rewards, and the question that they answer."""
     from adaptinf.inference.arms.data.ratio_metrics import ratio_fit
 
     with np.errstate(under="ignore"):
@@ -343,7 +343,7 @@ def decay_problems(decay: Any) -> list[str]:
 
 
 def _remarkable(question: Question, fit: ArmFit) -> bool:
-    """Whether outcomes are so rare, or rewards so skewed, that a statement is needed."""
+    """Whether outcomes are so rare, or rewards so skewed, that this must be stated."""
     uncommon = question.profile.uncommon[question.codes]
     if (uncommon < CAUTIOUS).any() or is_skewed(question, fit):
         return True

@@ -64,7 +64,7 @@ class Contrast:
     -----
     The methods are those of `ArmMeans`, applied to the rounds in which both arms could be chosen. Combined
     weights are shared by both arms, h = (1 / e1 + 1 / e0)^(-1/2): both means then refer to the same times, so
-    common drift cancels; if the effect changes, its weighted mean is estimated. If contexts may affect
+    common drift cancels, and if the effect changes, its weighted mean is estimated. If contexts may affect
     propensities, h is computed from those of the previous batch.
 
     Batched least squares compares the arms within each batch, so only differences are estimated; it assumes
@@ -160,7 +160,8 @@ class Contrast:
         arm_error : {"conservative", "self-normalised"}
             Type of standard error for ALEE.
         named : {"before", "after"}
-            For released means: whether the pair was named before the trial or after its outputs were seen.
+            For released means: whether the pair of arms was named before the trial or after its outputs were
+            seen.
         chosen_from : {"actions", "releases"}
             Information other than contexts on which the choice of arms, null and test was based. By default,
             the corrected columns allow for a choice based on the actions; with ``"releases"``, they also

@@ -117,7 +117,7 @@ def null_problems(null: object) -> list[str]:
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
-    """True for a method that runs only if it is valid."""
+    """True, for a method that runs only if it is valid."""
     return True
 
 
@@ -183,8 +183,8 @@ def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) ->
     of one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so no regular estimate has a variance below
     E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T. Without contexts, this is sigma^2 / (e T). Two arms are never
     chosen in the same round, so the bound for a contrast is the sum of its arms' bounds; with contexts, it is
-    E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. With a good model of contexts, the
-    variance can be below the bound without them.
+    E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. With a good model of the contexts,
+    the variance can be below the bound without contexts.
     """
     found = arm_samples(profile)
     counts = found.count[codes]
@@ -206,7 +206,7 @@ def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
 def fit_efficiency(
     question: Question, bound: str, std_error: FloatArray
 ) -> tuple[Mapping[str, FloatArray], str]:
-    """The ratio for a table of diagnostics, and its note; none if errors ignore adaptivity.
+    """The ratio for a table of diagnostics, and its note; none if standard errors ignore adaptivity.
 
     Shapes: std_error (k,) or (1,).
     """

@@ -108,18 +108,19 @@ class ArmMeans:
     Notes
     -----
     IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. They use the
-    rounds in which an arm could be chosen, and their t intervals are asymptotic; the weights keep them valid
-    if propensities depend on the data. Joint weights, the default, are shared by the arms of the table: each
-    pair is compared over the rounds in which both could be chosen, with one weight per round, h = (1 / e1 + 1
-    / e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to the mean over all
-    rounds. A season or trend common to all arms then does not affect comparisons, and if arms move in
-    parallel, levels are means over the period. If differences between arms visibly change over time, joint
-    weights are replaced with uniform ones, and a caution says so. Separate weights for each arm (sqrt,
-    two-point) give shorter intervals if means are constant, but make equally good arms appear different if
-    they drift. Tests of the difference between two arms (`Results.t_test`) are those of `Contrast`.
+    rounds in which an arm could be chosen, and their t intervals are asymptotic; the weights keep the
+    intervals valid if propensities depend on the data. Joint weights, the default, are shared by the arms of
+    the table: each pair is compared over the rounds in which both could be chosen, with one weight per round,
+    h = (1 / e1 + 1 / e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to
+    the mean over all rounds. A season or trend common to all arms then does not affect comparisons, and if
+    arms move in parallel, levels are means over the period. If differences between arms visibly change over
+    time, joint weights are replaced with uniform ones, and a caution says so. Separate weights for each arm
+    (sqrt, two-point) give shorter intervals if means are constant, but make equally good arms appear
+    different if they drift. Tests of the difference between two arms (`Results.t_test`) are those of
+    `Contrast`.
 
-    ALEE weights an arm's rewards using only the past and needs no propensities; its normal intervals are
-    asymptotic, too, and valid for stable and unstable designs alike.
+    ALEE weights an arm's rewards using only the past, and needs no propensities; its normal intervals are
+    also asymptotic, and are valid for stable and unstable designs alike.
 
     A ratio metric is an arm's mean reward divided by its mean of the denominator, both by the same estimator
     with the same weights; its error is that of the mean of linearised rewards (the delta method), as are
@@ -220,7 +221,7 @@ class ArmMeans:
         keep_scores : bool
             Whether the result stores the contribution of each round, as arrays over the rounds.
         outcome : {"running-mean", "running-ridge", "batch-mean"}, mapping, frame, or array, optional
-            Outcome model of AIPW. By default the running mean of the arm; for sums, its mean over earlier
+            Outcome model of AIPW. By default, the running mean of the arm; for sums, its mean over earlier
             batches (in the first batch, the mean of its other rounds); a ridge regression on the log's
             contexts, fitted before each round; or your own predictions, whose row t may depend only on rounds
             before t and on this round's context: columns by arm, a frame with one column per arm, or an array

@@ -80,7 +80,7 @@ class Choice:
 
 
 class Refused(Exception):
-    """A method is not valid; the model inserts the valid alternatives between the first and last part."""
+    """A method is not valid; the model inserts the valid alternatives between the first and last parts."""
 
     def __init__(
         self, method: str, reason: str, first: tuple[str, ...] = (), last: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class CountedArms:
 
 @dataclass(frozen=True, eq=False)
 class ArmFit:
-    """Estimates of k arm means, with everything that tests and tables need.
+    """Estimates of k arm means, with all inputs for tests and tables.
 
     Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom, skewness, unevenness (k,),
     covariance (k, k).
@@ -186,7 +186,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """Difference between two arms, with everything that its table contains."""
+    """Difference between two arms, with all contents of its table."""
 
     choice: Choice
     estimate: float
@@ -204,7 +204,7 @@ class Difference:
 
 
 class ArmModel(Protocol):
-    """`ArmMeans` and `Contrast` for code that refits them: with covariates, or at either bound."""
+    """`ArmMeans` and `Contrast`, for code that fits them again with covariates or at either bound."""
 
     log: AdaptiveLog
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def never(question: Question, verdict: Verdict) -> bool:
-    """False, for a method that has no interval for arms with too few outcomes."""
+    """False, for a method that has no intervals for arms with too few outcomes."""
     return False
 
 
@@ -41,7 +41,7 @@ class ArmMethod(MethodRecord[Question]):
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
     """Whether the uncorrected output of a fit is valid."""
     of_counts: Callable[[Question, Verdict], bool] = never
-    """Whether a valid variant has intervals for arms with too few outcomes for usual ones."""
+    """Whether a valid variant has intervals for arms with too few outcomes for the usual intervals."""
     resolve_test: Callable[..., str] = normal_test
     """The test that a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
@@ -53,7 +53,7 @@ class ArmMethod(MethodRecord[Question]):
     implied_by: tuple[str, ...] = ()
     """Options and tests that imply this method if no estimator is named."""
     no_weights: str = ""
-    """The name of the method in a refusal of weights; empty if the method accepts some."""
+    """The name of the method in a refusal of weights; empty if the method accepts weights."""
     contrast_only: bool = False
     """Whether it estimates only differences; `fit` then returns a `Difference` and chooses its own test."""
     baseline: bool = False

@@ -64,7 +64,7 @@ _RARELY_DRAWN = 1e-3
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
-    """Kinds of weights in order: first any that remain valid if all arms drift."""
+    """Kinds of weights in order, beginning with those that remain valid if all arms drift."""
     shared = (COMMON, "uniform") if question.contrast else (JOINT, "uniform")
     if question.stationary:
         return (*OWN, *shared) if question.contrast else (*OWN, *shared[::-1])
@@ -97,7 +97,7 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
 
 
 def _units_alone(question: Question, weights: str) -> tuple[str, ...]:
-    """Uniform weights come first if units have several rounds, whatever their verdict."""
+    """If units have several rounds, uniform weights come first, regardless of their verdict."""
     return (BY_UNIT,) if question.profile.repeated_units and weights == "uniform" else ()
 
 
@@ -218,7 +218,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """Estimates from NumPy for short logs, from compiled streams for long ones, or from sums."""
+    """Estimates from NumPy for short logs, from compiled streams for long logs, or from sums."""
     joint = choice.weights == JOINT
     if question.profile.sums is not None:
         if joint:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 class ContrastsResults(Results):
     """Differences between arms and a control, or lifts over it.
 
-    They print like every result, followed by p-values and intervals that hold simultaneously.
+    They are printed like all results, followed by p-values and intervals that hold simultaneously.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class ContrastsResults(Results):
         return super().summary(alpha, self._allowed(adjust))
 
     def explain(self, alpha: float = 0.05, adjust: str | None = "max-t") -> Explanation:
-        """Everything on which the table is based.
+        """The data on which the table is based.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class Contrasts:
         return "mean" if self.denominator is None else "ratio"
 
     def _rarest(self) -> int:
-        """The pair that determines the method: the first whose treatment's outcomes are too rare for some."""
+        """The pair that determines the method: the first with too rare outcomes of the treatment for some."""
         uncommon = profile_of(self.log).uncommon
         rare = without_interval(uncommon[[self._codes(treatment)[0] for treatment in self.treatments]])
         return int(np.argmax(rare))
@@ -488,7 +488,7 @@ def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
 
 
 Kept = Mapping[str, FloatArray]
-"""Errors that a fit stores: those of rounds or units, or their products with those of other pairs."""
+"""Errors stored by a fit: those of rounds or units, or their products with those of other pairs."""
 
 
 def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, Kept]:

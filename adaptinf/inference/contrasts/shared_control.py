@@ -31,7 +31,7 @@ SHARED = ("combined", "uniform")
 
 
 def influence_of(kept: Mapping[str, FloatArray]) -> FloatArray | None:
-    """Each round's, or unit's, contribution to a contrast's error, shape (n,); None if it was not kept."""
+    """Contribution of each round, or unit, to a contrast's error, shape (n,); None if it was not stored."""
     rows = kept.get("influence_by_unit", kept.get("influence"))
     return None if rows is None else np.nan_to_num(rows[:, 0])
 
@@ -64,7 +64,7 @@ def sums_correlation(
     """Correlation of contrasts from sums by batch; None if weights are not specific to each pair.
 
     Shapes: codes (P, 2), the treatment first; multiples (P,), the factors of the subtracted control mean, 1
-    by default; returns (P, P). All contrasts use the methods of the first, and `asked` contains the other
+    by default; returns (P, P). All contrasts use the methods of the first one, and `asked` contains the other
     arguments.
     """
     kind, profile = first.weights, profile_of(sums)
@@ -162,13 +162,13 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
 
 
 def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[str, ...]:
-    """The caution that a negative control reverses signs; empty if it is positive."""
+    """The caution that a negative control mean reverses signs; empty if the mean is positive."""
     below = [lift.control for lift in lifts if lift.control < 0.0]
     return (claims.NEGATIVE_CONTROL(what=what, control=control, mean=below[0]),) if below else ()
 
 
 def _freedom(fit: ArmFit) -> float:
-    """Degrees of freedom of the log ratio; for sample means Welch's, from the arms' relative variances.
+    """Degrees of freedom of the log ratio; for sample means, Welch's, from the arms' relative variances.
 
     As for a difference, scores and errors by unit use the smaller of the two arms' degrees of freedom.
     """
@@ -180,7 +180,7 @@ def _freedom(fit: ArmFit) -> float:
 
 
 def _refusal(question: Question, fit: ArmFit, what: str) -> str:
-    """Why no lift is given; empty if one is."""
+    """The reason why no lift is given; empty if a lift is given."""
     events = question.profile.uncommon[question.codes]
     error = float(fit.std_error[1])
     if not np.all(np.isfinite(fit.std_error)) or not np.all(fit.std_error > 0.0):

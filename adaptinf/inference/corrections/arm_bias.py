@@ -41,7 +41,7 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
     -----
     Rewards must lie in [0, 1] and be independent across rounds, and every arm must be pulled at least once in
     every run. The bound is a worst case over all designs with this guarantee; for values of epsilon used in
-    practice it is often vacuous, and the simulated bias of the actual design is more informative.
+    practice, it is often vacuous, and the simulated bias of the actual design is more informative.
 
     References
     ----------

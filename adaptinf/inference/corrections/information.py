@@ -187,7 +187,7 @@ CHOSEN_FROM, COUNTED_UNIT = OneOf("actions", "releases"), OneOf("round", "person
 
 
 class VacuousCorrectionWarning(AdaptinfWarning):
-    """No p-value that a double can represent would be significant after the correction."""
+    """No p-value that can be represented by a double would be significant after the correction."""
 
 
 def max_information(epsilon: float, n: int, beta: float) -> float:
@@ -242,13 +242,13 @@ def correct_pvalues(
     beta: float | Literal["optimal"] = "optimal",
     bound: Bound = "max-information",
 ) -> FloatArray:
-    """P-values that remain valid although the data were collected adaptively.
+    """P-values that remain valid even though the data were collected adaptively.
 
     Parameters
     ----------
     p : array_like, any shape
         P-values in [0, 1] that are valid for every fixed sequence of actions; NaN remains NaN. A value of 0
-        is taken literally and stays 0: use `log_correct_pvalues` for p-values that may have underflowed.
+        is taken literally and remains 0: use `log_correct_pvalues` for p-values that may have underflowed.
     epsilon : float
         Pure reward-level epsilon of the collection.
     n : int
@@ -281,8 +281,8 @@ def correct_pvalues(
     actions and contexts, but not on the rewards; it may also depend on the releases if n counts every round
     whose reward enters one. To cover all rounds of a person, use the epsilon of a person and let n be the
     number of persons; the test must then be valid under any dependence within a person, and one person's
-    rounds must not affect another's. Normal approximations are poor so far out in the tail, so prefer exact
-    tests.
+    rounds must not affect another's. Normal approximations are poor so far in the tail, so exact tests are
+    preferable.
 
     References
     ----------
@@ -401,7 +401,7 @@ class Correction:
         As in `correct_pvalues`.
     chosen_from : {"actions", "releases"}
         Information other than contexts on which the choice of a test may depend: the actions only, or the
-        releases as well. This determines the unit that `n` counts.
+        releases as well. This determines the rounds that `n` counts.
     unit : {"round", "person"}
         The unit that `n` counts: rounds, or persons with all of their rounds.
 
@@ -465,7 +465,7 @@ class Correction:
         return self.level(log_of_level("Correction.vacuous", alpha)) < _LOG_SMALLEST_DOUBLE
 
     def describe(self, alpha: float = _USUAL_ALPHA) -> str:
-        """One sentence that states the information, its parameters, and the p-value required."""
+        """One sentence that states the information, its parameters, and the required p-value."""
         level = self.level(log_of_level("Correction.describe", alpha))
         setting = f"epsilon = {self.epsilon:g}, n = {self.n}{' persons' if self.unit == 'person' else ''}"
         if self.bound == "moment":

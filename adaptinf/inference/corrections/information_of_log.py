@@ -1,4 +1,4 @@
-"""Which max-information correction a log's guarantee permits, and for which choices of a test.
+"""The max-information correction that a log's guarantee permits, and the choices of a test that it covers.
 
 A test whose choice depends on the actions depends on at most n = `feedback_rounds` rewards. A test whose
 choice also depends on the releases depends on at most `released_rounds` rewards. Each design defines these

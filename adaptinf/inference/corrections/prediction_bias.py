@@ -50,7 +50,7 @@ class LinearBiasBound:
 
 
 def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """How far the action history of an epsilon-private design can shift a reward's conditional mean.
+    """Largest shift in a reward's conditional mean, given the actions of an epsilon-private design.
 
     Parameters
     ----------
@@ -131,7 +131,8 @@ def linear_bias_bound(
     exchanged. It also holds for minimum-norm least squares if the contexts do not span R^d. The published
     e^epsilon - 1 assumes that H is nonnegative.
 
-    If delta is positive, nothing holds given the actions: an event of probability delta may reveal a reward.
+    If delta is positive, no bound holds given the actions, because an event of probability delta may reveal a
+    reward.
 
     References
     ----------
@@ -235,7 +236,7 @@ def linear_bias(
     Notes
     -----
     The definition conditions on the contexts at which the arm was pulled. Their number grows like 2^rounds,
-    so a measurement requires a short horizon, or a design that makes few different choices.
+    so a measurement requires a short horizon, or a design that makes few distinct sequences of choices.
 
     Examples
     --------
@@ -283,7 +284,7 @@ def linear_bias(
 
 
 def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]]:
-    """Epsilon for the rewards of one round, or the reason why there is none that can be used."""
+    """Epsilon for the rewards of one round, or the reason why no epsilon can be used."""
     if not isinstance(guarantee, PrivacyGuarantee):
         given: Any = guarantee
         endless = isinstance(given, float) and given == math.inf

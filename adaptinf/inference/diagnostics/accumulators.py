@@ -111,7 +111,7 @@ def _score(stream: Stream, t: int, j: int, chosen: int, state: FloatArray) -> fl
 def _add_up(
     stream: Stream, group: IntArray, state: FloatArray, sums: FloatArray, by_group: FloatArray
 ) -> None:
-    """First pass: weighted sums of scores and of time."""
+    """First pass: weighted sums of scores and of times."""
     horizon, size = stream.action.shape[0], stream.codes.shape[0]
     prepare(stream, state)
     for t in range(horizon):
@@ -178,7 +178,7 @@ def _bin(e: float, edges: FloatArray, place: IntArray) -> int:
 
 @kernel
 def _lasts(propensities: FloatArray, t: int) -> bool:
-    """Whether the next round has the same propensities, as in a batch: both are then counted at once."""
+    """Whether the next round has the same propensities, as in a batch: both are then counted together."""
     ends, k = t + 1 >= propensities.shape[0], 0
     while not ends and k < propensities.shape[1]:
         ends = propensities[t + 1, k] != propensities[t, k]
@@ -193,7 +193,7 @@ def bin_sums(
     """Rounds, expected and observed choices and squared propensities, by arm and fine bin of propensity.
 
     Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). For each of n - 1
-    equal cells of (0, 1), and for 1, `place` gives the bin of its lower end.
+    equal cells of (0, 1), and for 1, `place` gives the bin of the lower end.
     """
     alike = 1.0
     for t in range(action.shape[0]):

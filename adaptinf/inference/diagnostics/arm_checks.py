@@ -206,7 +206,7 @@ def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
 
 
 MIN_ROUNDS = 33
-"""Number of rounds from which there are four blocks for fitting an exponent."""
+"""Number of rounds from which on there are four blocks for fitting an exponent."""
 MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
 COMMON = "common drift"
 MISSED = claims.COULD_BE_MISSED
@@ -218,7 +218,7 @@ _LEAST_PULLS = 20
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
 LIMITS = {0.01: 0.01, 0.001: 0.0}
-"""Largest share of rounds whose propensities may lie below each limit."""
+"""Largest permitted share of rounds with propensities below each limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +226,7 @@ class Scored:
     """Sums of the scores for comparable arms, and why the others cannot be compared.
 
     Shapes: codes, squares (k,), counts (G, k). `squares` are those of the arms' rewards minus their means,
-    and `counts` the numbers of their rewards in each block of batches. `settled` means that propensities
+    and `counts` the numbers of their rewards in each block of batches. `settled` states whether propensities
     never change.
     """
 
@@ -261,7 +261,7 @@ def _by_arm(log: AdaptiveLog | Sums, checks: list[Check]) -> list[Check]:
 def missed_checks(
     log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], level: float
 ) -> list[Check]:
-    """The drift that tests at a level could miss, after `score_checks` of the same scores."""
+    """The drift that tests at a given level could miss, after `score_checks` of the same scores."""
     checks = [Check(MISSED, term, claims=(reason,)) for term, reason in scored.refused.items()]
     if scored.codes.size:
         checks += _missed(scored, tables["drift"], level)
@@ -335,7 +335,7 @@ def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
 def usable(
     log: AdaptiveLog | Sums, impossible: IntArray, pulls: FloatArray, same: BoolArray
 ) -> tuple[IntArray, dict[str, str]]:
-    """Arms whose scores can be compared, and why the others cannot.
+    """Arms whose scores can be compared, and the reasons why the others cannot.
 
     Shapes: impossible, pulls, same (K,): rounds with propensity 0, rewards, and whether these are all equal.
     """
@@ -408,7 +408,7 @@ def _difference_checks(
 
 
 def _changed(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """The effect of a changing mean on estimates, and how arms can still be compared."""
+    """The effect of a changing mean on estimates, and ways in which arms can still be compared."""
     found = claims.MEAN_CHANGED(), claims.AVERAGES(), claims.COMPARE_WITHIN()
     return (*found, claims.CONTEXTS_CHANGE()) if log.context else found
 
@@ -526,7 +526,7 @@ def unavailable_rounds(propensities: FloatArray) -> FloatArray:
 
 
 def availability_checks(log: AdaptiveLog | Sums, absent: FloatArray, last: FloatArray) -> list[Check]:
-    """Rounds in which arms could not be chosen, and whether that is so in the end; absent, last (K,)."""
+    """Rounds in which arms could not be chosen, and whether they cannot at the end; absent, last (K,)."""
     checks = []
     for code in np.flatnonzero(absent).tolist():
         gone = last[code] == 0.0

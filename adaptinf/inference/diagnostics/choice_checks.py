@@ -53,7 +53,7 @@ class ChiSquare:
 
     @property
     def log_pvalue(self) -> float:
-        """Natural log of the p-value; NaN without degrees of freedom."""
+        """Natural logarithm of the p-value; NaN without degrees of freedom."""
         if self.df == 0 or math.isnan(self.statistic):
             return math.nan
         with np.errstate(divide="ignore"):
@@ -200,9 +200,9 @@ def log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR)
 
     Shapes: action (T,), propensities (T, K); returns (T,).
 
-    If e are the probabilities of the choices given the past, each factor has mean 1 given the past, whatever
-    the design. By Ville's inequality, the product ever reaches 1 / alpha with probability at most alpha, so 1
-    over its maximum is an exact p-value at any round.
+    If e are the probabilities of the choices given the past, each factor has mean 1 given the past, for any
+    design. By Ville's inequality, the probability that the product ever reaches 1 / alpha is at most alpha,
+    so 1 over its maximum is an exact p-value at any round.
     """
     path = np.zeros(len(action))
     _bet(action, propensities, prior, path)
@@ -318,7 +318,7 @@ def _bin_table(log: AdaptiveLog | Sums, found: list[Bins], codes: list[int]) -> 
 
 
 def inverse_checks(log: AdaptiveLog | Sums, total: FloatArray, covariance: FloatArray) -> list[Check]:
-    """Sums of inverse propensities, if those of the arms not chosen are unknown.
+    """Sums of inverse propensities, if those of unchosen arms are unknown.
 
     Shapes: total (K,), covariance (K, K).
     """

@@ -31,7 +31,7 @@ FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 class Check:
     """One row of a diagnosis.
 
-    Its claims state the finding and its consequences, or why the check does not apply.
+    Its claims state the finding and its consequences, or the reason why the check does not apply.
     """
 
     name: str
@@ -177,7 +177,7 @@ class Diagnosis:
 
 
 def _row(check: Check, before: str) -> list[str]:
-    """Cells of a check; its name is omitted if the row before has the same one."""
+    """Cells of a check; its name is omitted if it is the same as in the previous row."""
     whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
     figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
     pvalues = [

@@ -63,7 +63,7 @@ _TINY = 1e-3
 def diagnose(
     log: AdaptiveLog | Sums, *, expected: Any = None, negative_control: Any = None, alpha: float = 0.05
 ) -> Diagnosis:
-    """Check the assumptions of an analysis, as far as the log allows.
+    """Check the assumptions of an analysis, as far as a log allows.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def diagnose(
     Drift: given the past, AIPW scores have the arm's mean as their expectation, so their regression on time
     has slope 0 as long as the arm's mean is constant. Each arm has its own slope, estimated by least squares
     with the weights of its scores; all arms together have a common slope, weighted by the inverse variances
-    of the individual ones: common drift, such as a season, shows up there first. Weights that stabilise the
+    of the individual ones: common drift, such as a season, appears there first. Weights that stabilise the
     variance of the scores make the sums on which a slope is based jointly normal, however the propensities
     change; the slope itself is normal if the propensities settle. The smallest drift that such a test detects
     with probability 80%, at the level of Holm's first step, is given in standard deviations of an arm's
@@ -248,7 +248,7 @@ def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
 def decay_checks(
     log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """How small propensities become, and how fast they decrease."""
+    """The smallest propensities, and the rate at which they decrease."""
     name = "decay of propensities"
     if decay is None:
         return [Check(name, "all arms", claims=(propensities.NONE(),))]
@@ -313,7 +313,7 @@ def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
 
 
 def _untestable(profile: LogProfile) -> str:
-    """The reason why no control can be compared; empty if they can."""
+    """The reason why no controls can be compared; empty if they can."""
     if not profile.knows_propensities:
         return propensities.NONE()
     if profile.estimated:

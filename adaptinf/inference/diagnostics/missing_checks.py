@@ -1,4 +1,4 @@
-"""Checks of missing rewards: how many there are, and whether that depends on the arm or on time.
+"""Checks of missing rewards: their number, and whether it depends on the arm or on time.
 
 References
 ----------
@@ -57,7 +57,7 @@ def _place(log: AdaptiveLog) -> IntArray:
 
 
 def _tested(name: str, lost: FloatArray, rounds: FloatArray, differ: tuple[str, ...]) -> Check:
-    """Whether the share lost is the same in all rows of each column; lost, rounds (G, k).
+    """Whether the share of lost rewards is the same in all rows of each column; lost, rounds (G, k).
 
     Cells with small expected numbers are tested one by one, exactly given the margins, with Bonferroni's
     correction.

@@ -145,7 +145,7 @@ MOVEMENT = "shares within batches"
 # A p-value of 0 is replaced by the smallest positive double, whose logarithm is finite.
 _TINIEST = 5e-324
 _SAME = 1e-9
-"""Propensities closer than this count as equal."""
+"""Difference below which propensities are treated as equal."""
 
 
 def choice_checks_of_sums(
@@ -259,7 +259,7 @@ def scored_sums(sums: Sums) -> Scored:
 
 
 def fitted_batch_decay(cells: Cells) -> Decay:
-    """How the smallest propensity decreases; that of a batch counts for all of its rounds."""
+    """How the smallest propensity decreases; the propensity of a batch is used for all of its rounds."""
     ends = np.cumsum(cells.rounds)
     starts = ends - cells.rounds
     smallest = np.where(cells.smallest > 0.0, cells.smallest, np.inf)

@@ -27,8 +27,8 @@ class BoundedDifferenceReference:
     is below 19/40 alpha. Bernoulli rewards have the largest moment generating function among all rewards in
     [0, 1] with the same mean, so the bound holds for every reward distribution on [0, 1] and every sample
     size. It exceeds the exact tail for 0/1 rewards by a small factor: it is conservative at the usual levels
-    and nearly sharp far in the tail, where a normal approximation cannot be trusted and a difference of two
-    intervals wastes half of the exponent.
+    and nearly sharp far in the tail, where a normal approximation cannot be trusted and the difference of two
+    separate intervals loses half of the exponent.
 
     Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables. JASA 58, 13-30.
 
@@ -91,7 +91,7 @@ class _Pair(NamedTuple):
 
 
 def _log_pvalue(pair: _Pair, null: float) -> float:
-    """Natural log of the smallest level at which a difference is rejected; NaN if an arm has no rewards."""
+    """Logarithm of the smallest level at which a difference is rejected; NaN if an arm has no rewards."""
     if not pair.known:
         return math.nan
     if abs(null) > 1.0:
@@ -161,8 +161,9 @@ def _chernoff(
     """Log of Chernoff's bound on P(difference of sample means >= observed), for the worst control mean.
 
     With a = lambda/n1 and b = lambda/n0, the exponent is n1 log(1 + (p + null)(e^a - 1)) + n0 log(1 + p
-    (e^-b - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the maximum is
-    convex in lambda: false position on its derivative finds the minimum. Every lambda gives a valid bound.
+    (e^(-b) - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the maximum is
+    convex in lambda; its minimum is found by false position on the derivative. Every lambda gives a valid
+    bound.
     """
     n1, n0 = max(count, 1.0), max(control_count, 1.0)
     floor = min(low, high)

@@ -20,19 +20,19 @@ from adaptinf.inference.distributions.tails import LOG_2, normal_quantile
 from adaptinf.typing import BoolArray, FloatArray
 
 _LEAST = -700.0
-"""Log of the smallest tail for which gamma quantiles are computed."""
+"""Logarithm of the smallest tail probability for which gamma quantiles are computed."""
 _BISECTIONS = 64
 
 
 def gamma_limits(
     total: FloatArray, variance: FloatArray, largest: FloatArray, tail: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of the mean of a sum of counts with weights, each missed with probability `tail`; (...,).
+    """Limits of the mean of a weighted sum of counts, each with error probability `tail`; (...,).
 
-    `total` is the sum of the events' weights, `variance` that of their squares, and `largest` is the weight
-    of the next event at worst. The lower limit is a quantile of the gamma distribution with the mean y and
-    variance v of the sum, the upper limit of that with mean y + w and variance v + w^2. If all weights are
-    equal, they are the exact limits of a Poisson mean.
+    `total` is the sum of the events' weights, `variance` that of their squares, and `largest` is the largest
+    possible weight of the next event. The lower limit is a quantile of the gamma distribution with the mean y
+    and variance v of the sum, the upper limit of that with mean y + w and variance v + w^2. If all weights
+    are equal, these are the exact limits of a Poisson mean.
     """
     least = _gamma_quantile(total, variance, tail, special.gammaincinv)
     most = _gamma_quantile(total + largest, variance + largest**2, tail, special.gammainccinv)
@@ -68,7 +68,7 @@ class EventSums:
         return EventSums(self.total[rows], self.variance[rows], self.largest[rows])
 
     def enlarged(self, std_error: FloatArray) -> EventSums:
-        """With variances that are not below the squared standard errors, where these are larger; (k,)."""
+        """With variances raised to the squared standard errors, where these are larger; (k,)."""
         known = self.variance.sum(axis=1)
         ratio = np.divide(std_error**2, known, out=np.ones(known.shape), where=known > 0.0)
         return replace(self, variance=self.variance * np.fmax(ratio, 1.0)[:, None])
@@ -162,7 +162,7 @@ class EventSumReference:
 
     @np.errstate(under="ignore")
     def _reach(self, log_tail: FloatArray, side: FloatArray) -> FloatArray:
-        """Distance from the estimate to its lower limit where `side` is positive, else to the upper; (k,)."""
+        """Distance from the estimate to the lower limit if `side` is positive, or else to the upper; (k,)."""
         total = self.sums.total
         tail = np.where(log_tail < _LEAST, 0.0, np.exp(log_tail))[:, None]
         least, most = gamma_limits(

@@ -1,7 +1,7 @@
 """Reference distributions: one object gives both p-values and intervals, so that they always agree.
 
 Everything is computed on the log scale. A p-value that will be corrected for adaptivity must be accurate far
-in the tail, where the probability itself underflows.
+in the tail, where the probability itself would underflow.
 
 References
 ----------
@@ -54,11 +54,11 @@ class Reference(Protocol):
 
     @property
     def normal(self) -> bool:
-        """Whether the distribution is normal, with the standard errors shown."""
+        """Whether the distribution is normal, with the displayed standard errors."""
 
     @property
     def uses_std_error(self) -> bool:
-        """Whether p-values and intervals are computed from the standard errors shown."""
+        """Whether p-values and intervals are computed from the displayed standard errors."""
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logarithms of the two-sided p-values, shape (k,)."""
@@ -69,7 +69,7 @@ class Reference(Protocol):
 
 @runtime_checkable
 class AdjustedReference(Protocol):
-    """A reference whose tests use numbers other than the estimates and standard errors shown."""
+    """A reference whose tests use numbers other than the displayed estimates and standard errors."""
 
     def statistics(self, null: float) -> FloatArray:
         """Distances from the null in standard errors, shape (k,)."""
@@ -93,7 +93,7 @@ class EnclosedReference:
 class NormalReference:
     """Two-sided normal tests and intervals.
 
-    They are asymptotic, and not reliable far in the tail.
+    These are asymptotic, and not reliable far in the tail.
     """
 
     estimate: FloatArray
@@ -121,7 +121,7 @@ class NormalReference:
 class StudentReference:
     """Two-sided t-tests and intervals.
 
-    They are exact for normal rewards of equal variance within an arm, and otherwise asymptotic.
+    These are exact for normal rewards of equal variance within an arm, and otherwise asymptotic.
     """
 
     estimate: FloatArray
@@ -151,8 +151,8 @@ class BinomialReference:
     """Central exact tests of success rates, with Clopper-Pearson intervals.
 
     The p-value is twice the smaller tail, capped at 1, so it is at most alpha exactly when the
-    Clopper-Pearson interval excludes the null. They are exact for independent binary rewards, given the
-    action history.
+    Clopper-Pearson interval excludes the null. The intervals are exact for independent binary rewards, given
+    the action history.
     """
 
     successes: FloatArray
@@ -200,12 +200,12 @@ class _OfAnother:
 
     @property
     def normal(self) -> bool:
-        """Whether the distribution is normal, with the standard errors shown."""
+        """Whether the distribution is normal, with the displayed standard errors."""
         return self.inner.normal
 
     @property
     def uses_std_error(self) -> bool:
-        """Whether p-values and intervals are computed from the standard errors shown."""
+        """Whether p-values and intervals are computed from the displayed standard errors."""
         return self.inner.uses_std_error
 
 
@@ -280,8 +280,8 @@ class EndsReference:
 
     The interval extends from the lower limit of the lowest estimate to the upper limit of the highest one: it
     covers everything between the ends with at least its level, because each limit fails with half of the
-    error probability. A null between the two estimates has p-value 1, and any other that of the nearer
-    estimate.
+    error probability. The p-value of a null between the two estimates is 1, and that of any other null is the
+    p-value for the nearer estimate.
 
     Shapes: lowest, highest, and their standard errors (k,).
     """
@@ -356,12 +356,12 @@ class JoinedReference:
 
     @property
     def normal(self) -> bool:
-        """Whether the distributions of all parts are normal, with the standard errors shown."""
+        """Whether the distributions of all parts are normal, with the displayed standard errors."""
         return all(part.normal for part in self.parts)
 
     @property
     def uses_std_error(self) -> bool:
-        """Whether p-values and intervals are computed from the standard errors shown."""
+        """Whether p-values and intervals are computed from the displayed standard errors."""
         return all(part.uses_std_error for part in self.parts)
 
     def statistics(self, null: float) -> FloatArray:
@@ -393,7 +393,7 @@ def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArr
 
 
 def _freedom(part: Reference) -> float:
-    """Degrees of freedom of a term's distribution, or of the one it is built from; infinite if none."""
+    """Degrees of freedom of a term's distribution, or of its underlying distribution; infinite if none."""
     inner = part.inner if isinstance(part, RecodedReference) else part
     df = getattr(inner, "df", None)
     return np.inf if df is None else float(np.ravel(df)[0])

@@ -1,4 +1,4 @@
-"""The shape of a sample, whatever the coding of its values: two values, rare outcomes, skewness."""
+"""The shape of a sample, regardless of the coding of its values: two values, rare outcomes, skewness."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _BLOCK = 1 << 17
 def two_values(values: FloatArray) -> tuple[float, float] | None:
     """The two values in a sample; 0 and 1 if it contains only one of these; values (n,).
 
-    None if it takes more, or only one that is neither 0 nor 1, because the other value is then unknown.
+    None if it takes more values, or only one value other than 0 or 1, because the second value is then
+    unknown.
     """
     if values.size == 0:
         return 0.0, 1.0
@@ -30,13 +31,13 @@ def two_values(values: FloatArray) -> tuple[float, float] | None:
 
 
 def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
-    """Number of outcomes other than the most common in each cell; infinite if none is common.
+    """Number of outcomes other than the most common one in each cell; infinite if none is common.
 
     Shapes: cell, values (n,); returns (n_cells,).
 
-    An outcome is common if it makes up at least half of a cell of two or more. With two values, the others
-    are the successes or the failures, whichever are fewer. A common outcome is one of the two middle values
-    in sorted order, so nothing else needs to be counted.
+    An outcome is common if it makes up at least half of a cell of two or more. With two values, the other
+    outcomes are the successes or the failures, whichever are fewer. A common outcome is one of the two middle
+    values in sorted order, so nothing else needs to be counted.
     """
     if n_cells > _MANY_CELLS:
         return _uncommon_in_order(cell, values, n_cells)

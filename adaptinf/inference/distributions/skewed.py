@@ -22,7 +22,7 @@ _MOST_DOUBLINGS = 1000
 _QUARTILE = 0.6744
 """Number below all Student quantiles at the largest alpha, 1/2; limits closer than this are interpolated."""
 _POINTS = np.concatenate((np.linspace(_QUARTILE, 20.0, 400), np.geomspace(20.0, 1e6, 100)))
-"""Quantiles at which limits are known to move outwards."""
+"""Quantiles at which limits must move outwards."""
 _NEAR = np.geomspace(1e-9, 0.5, 40)
 _AROUND = np.concatenate((-_NEAR[::-1], _NEAR))
 
@@ -111,7 +111,7 @@ class SkewedSumReference:
     The sum has m parts, such as one mean and the negative of another, whose skewness has the opposite sign.
     If the lower limits of the parts at quantile z are a_1, ..., a_m below their estimates, the lower limit of
     the sum is the root of sum_ij r_ij a_i a_j below its estimate, where r are the correlations of the parts;
-    the upper limit is analogous. For a difference of two means that is MOVER's
+    the upper limit is analogous. For a difference of two means, this is MOVER's
 
         d - [(q1 - l1)^2 + (u0 - q0)^2 - 2 r (q1 - l1)(u0 - q0)]^(1/2),
 

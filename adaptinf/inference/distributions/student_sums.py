@@ -73,7 +73,7 @@ class MeanStudent:
 
             P(length <= r) = r^h / (2^(h - 1) Gamma(h)) integral of f(u) J(r u) u^(h - 1) over u > 0.
 
-        In one dimension this is twice `tail`. Beyond the radius at which rounding errors could exceed 1e-11,
+        In one dimension, this is twice `tail`. Beyond the radius at which rounding errors could exceed 1e-11,
         the tail at that radius is returned, which is too large.
         """
         half = 0.5 * dimension
@@ -239,7 +239,7 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
     Let Z = A g be the numerators, where g contains r independent normal variables and has direction u and
     length R, and let s^2 be chi-squared divided by its degrees of freedom. The largest statistic is then
     (R/s) max|Au|; R^2 / (r s^2) has the F distribution, whose tail is averaged over 65,536 directions
-    (Sobol). The result is accurate to about 2e-4 of the probability, and to as many digits far out in the
+    (Sobol). The result is accurate to about a relative 2e-4, and to the same number of digits far in the
     tail. It is at least the probability for one test and at most Šidák's, which holds for t as well.
     """
     size = len(correlation)
@@ -276,7 +276,7 @@ def even_directions(rank: int, size: int) -> Iterable[FloatArray]:
 
 @lru_cache(maxsize=4)
 def _kept_directions(rank: int) -> tuple[FloatArray, ...]:
-    """The directions for a rank that is often needed again."""
+    """The cached directions for a rank that is needed often."""
     return tuple(_directions(rank, _KEPT))
 
 

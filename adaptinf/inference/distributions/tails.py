@@ -71,9 +71,9 @@ def log_student_pvalue(t: ArrayLike, df: ArrayLike) -> FloatArray:
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
-    """Ordinary tails from SciPy; all others from the logarithm of the incomplete beta function.
+    """Ordinary tail probabilities from SciPy; all others from the logarithm of the incomplete beta function.
 
-    With many degrees of freedom, the latter's argument is so close to 1 that it has few digits left.
+    With many degrees of freedom, the argument of the latter is so close to 1 that few digits remain.
     """
     result = np.empty(t.shape)
     with np.errstate(divide="ignore"):
@@ -354,7 +354,7 @@ def log_normal_two_laplace_tail(
 
 
 def _lower_tail(x: ArrayLike, sigma: ArrayLike, smaller: FloatArray, upper: FloatArray) -> FloatArray:
-    """Tail with the smaller scale; if that scale is 0, the tail has no weight and must not be computed."""
+    """Tail with the smaller scale; if that scale is 0, the tail has weight 0 and must not be computed."""
     positive = np.broadcast_to(smaller > 0.0, upper.shape)
     if not np.any(positive):
         return upper

@@ -1,6 +1,6 @@
 """Differences between the means of two arms, with intervals that keep their level in small samples.
 
-They use Welch's t if both arms vary, and the Agresti-Caffo adjustment for binary rewards if an arm has few
+These use Welch's t if both arms vary, and the Agresti-Caffo adjustment for binary rewards if an arm has few
 successes or few failures, because the plain interval is then too short and has length 0 at 0 out of n.
 
 References
@@ -32,7 +32,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference in means and its error distribution; adjusted ones stay within the possible range."""
+    """A difference in means and its error distribution; adjusted ones are within the possible range."""
 
     estimate: FloatArray
     center: FloatArray
@@ -84,8 +84,8 @@ def difference_in_means(
     """Welch's difference computed from tallies.
 
     It is unbiased given the counts if the rounds were assigned with a known constant probability. Rewards far
-    from 0 lose digits in a sum of squares; subtract a constant from both arms first. A variance below the
-    rounding error of its tallies counts as 0.
+    from 0 lose precision in a sum of squares; subtract a constant from both arms first. A variance below the
+    rounding error of its tallies is treated as 0.
     """
     return welch(
         counts1,

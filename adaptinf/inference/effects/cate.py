@@ -45,8 +45,8 @@ ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is n
 def default_method(question: GroupQuestion) -> tuple[Record, str]:
     """The first method that the log supports, and a note explaining why an earlier one was skipped.
 
-    If rewards are missing, there is none: a table that used releases instead would reveal that some are
-    missing.
+    If rewards are missing, there is none: a table that used releases instead would reveal that some rewards
+    are missing.
     """
     if question.gap_refusal:
         return METHODS[0], ""

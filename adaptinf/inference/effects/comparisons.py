@@ -52,7 +52,7 @@ class HeterogeneityTest:
     df : int
         Groups minus one.
     df_denominator : float
-        Denominator degrees of freedom of the F distribution; infinite for chi2 and NaN for intervals.
+        Denominator degrees of freedom of the F distribution; infinite for chi2, and NaN for intervals.
     log_pvalue : float
         Natural log of the p-value, accurate even if that underflows.
     groups : tuple of str
@@ -91,10 +91,10 @@ class GroupResults(Results):
 
     Notes
     -----
-    A round belongs to one group, so no round contributes to the errors of two estimates, and their covariance
-    is diagonal. For AIPW, that covariance is also the sum of products of the rounds' influences. If units
-    have several rounds, it is computed by unit, and is not diagonal if some units have rounds in several
-    groups.
+    A round belongs to only one group, so no round contributes to the errors of two estimates, and their
+    covariance matrix is diagonal. For AIPW, that covariance is also the sum of products of the rounds'
+    influences. If units have several rounds, it is computed by unit, and is not diagonal if some units have
+    rounds in several groups.
     """
 
     @np.errstate(under="ignore")
@@ -194,7 +194,7 @@ class GroupResults(Results):
 
         Notes
         -----
-        With private releases the errors are normal plus Laplace, and no quadratic form of them has a
+        With private releases, the errors are normal plus Laplace, and no quadratic form of them has a
         chi-squared distribution. The hypothesis is rejected at alpha if the intervals of the G groups at
         alpha/G have no effect in common: if all groups have the same effect, this requires at least one of
         the intervals to miss it.
@@ -321,7 +321,7 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 
     With weights w = 1/variance, W their sum and m the weighted mean: Q = sum w (d - m)^2 and L = sum (1 -
     w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of freedom. For
-    k = 2 this is the square of the t with Satterthwaite degrees of freedom. Welch's expansion only requires
+    k = 2, this is the square of the t with Satterthwaite degrees of freedom. Welch's expansion only requires
     that the variance of an estimated variance is 2 variance^2 / df.
     """
     size = len(estimate)
@@ -361,7 +361,7 @@ def equal_dependent_effects(
 
 
 def _sandwich(contrast: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Covariance of contrasts of estimates; NaN only if a missing variance is involved; matrix (k, k)."""
+    """Covariance of contrasts of estimates; NaN only where a missing variance is involved; matrix (k, k)."""
     known: BoolArray = np.isfinite(np.diag(matrix))
     # Since 0 times NaN is NaN, an unknown variance would also spoil contrasts that give it no weight.
     covariance = contrast @ np.where(known[:, None] & known, matrix, 0.0) @ contrast.T

@@ -1,4 +1,4 @@
-"""The definition of a method for effects within groups, its output, and the table made from it."""
+"""The definition of a method for effects within groups, its output, and the resulting table."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EffectMethod(MethodRecord[Question]):
 
 
 def effect(question: Any) -> Said:
-    """Which effect is estimated, for a question with a treatment and a control."""
+    """The effect that is estimated, for a question with a treatment and a control."""
     return claims.EFFECT(treatment=question.treatment, control=question.control)
 
 

@@ -28,7 +28,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 class Past:
     """The order of the rounds used within their cells; cell, unit, batch (n,), the last two if known.
 
-    `free` means that propensities depended on nothing but the cell.
+    `free` states whether propensities depended only on the cell.
     """
 
     cell: IntArray
@@ -55,8 +55,8 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
     Shapes: propensities (T, 2); returns (T,).
 
-    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights, h = (1/e1 +
-    1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` weights are those of Hadad et
+    With rewards of variance s^2, the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights, h = (1/e1
+    + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` weights are those of Hadad et
     al. for an arm with propensity q = 4 / (1/e1 + 1/e0), which is 1 if both arms are chosen with equal
     probability and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
     always), or one of them falls to its floor.

@@ -125,7 +125,7 @@ class WeightFacts(KindOfWeights):
 
 
 def lagged_by(fixed: Fixed | None) -> dict[str, str]:
-    """Which earlier propensities determine weights; empty if the round's own do, or if none do."""
+    """The earlier propensities that determine weights; empty if the round's own do, or if none do."""
     if fixed is None or fixed == "round":
         return {}
     before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
@@ -237,7 +237,7 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     @property
     def rare_notes(self) -> list[str]:
-        """Rewards with two values get adjusted intervals, so rare outcomes need no note."""
+        """Rewards with two values have adjusted intervals, so rare outcomes need no note."""
         return [] if self.profile.two_values is not None else super().rare_notes
 
 
@@ -355,7 +355,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @property
     def few_effective(self) -> dict[str, Any]:
-        """Groups with few effective rounds; groups with few units have a note of their own."""
+        """Groups with few effective rounds; groups with few units have a separate note."""
         fit, size = self.fit, self.fit.std_error
         if fit.errors is not None:
             size = np.where(fit.errors.units < FEW_UNITS, np.nan, size)

@@ -52,7 +52,7 @@ def _enter(rounds: GroupRounds, t: int, every: float, state: FloatArray) -> None
 
 @kernel
 def _learn(rounds: GroupRounds, t: int, state: FloatArray) -> None:
-    """Add the round's reward to the sums of its group, and of its arm there."""
+    """Add the round's reward to the sums of its group, and of its arm within the group."""
     g, arm = rounds.group[t], rounds.treated[t]
     state[_SEEN, g, 0] += 1.0
     state[_TOTAL, g, 0] += rounds.reward[t]
@@ -63,7 +63,7 @@ def _learn(rounds: GroupRounds, t: int, state: FloatArray) -> None:
 
 @kernel
 def _propensity(rounds: GroupRounds, t: int, arm: int) -> float:
-    """An arm's own propensity, as far as it is known."""
+    """An arm's own propensity, if it is known."""
     e: float = rounds.propensities[t, arm] if rounds.propensities.shape[0] > 0 else rounds.propensity[t]
     return e
 

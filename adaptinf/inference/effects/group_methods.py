@@ -129,7 +129,7 @@ class _DifferenceLaw:
 
 
 def _few_events(arms: tuple[FloatArray, ...], difference: Difference) -> Rarity:
-    """Rarity of events in groups without an adjustment for it; arms (G,), counts and successes in turn."""
+    """Rarity of events in groups that are not adjusted for it; arms (G,), counts and successes in turn."""
     n1, s1, n0, s0 = arms
     fewest = np.minimum(np.minimum(s1, n1 - s1), np.minimum(s0, n0 - s0))
     uncommon = np.where(difference.adjusted | ~(difference.std_error > 0.0), np.inf, fewest)
@@ -257,7 +257,7 @@ def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Refe
 
 
 def _default_weights(question: GroupQuestion, stationary: bool) -> str:
-    """Separate weights for each arm without drift, otherwise shared; uniform if neither is known in time.
+    """Separate weights for each arm without drift, otherwise shared; uniform if neither is known in advance.
 
     Weights of units with several rounds are uniform, because other weights would create dependence between
     units.
@@ -367,7 +367,7 @@ def _assess_released(question: GroupQuestion) -> list[Verdict]:
 
 
 def matching_effects(question: GroupQuestion) -> ReleasedEffects:
-    """Effects from the releases, if they are for the requested groups."""
+    """Effects from the releases, if these are for the requested groups."""
     log: AdaptiveLog | PublicLog = question.profile.log
     refuse_repeated_units(_RELEASED, log, last_stretch=True)
     effects = released_effects(log)

@@ -48,7 +48,7 @@ class Rounds:
 
 
 def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
-    """Propensities of two arms in every round, as far as the log records them; pair (2,); returns (T, 2)."""
+    """Propensities of two arms in every round, as far as the log contains them; pair (2,); returns (T, 2)."""
     own, every = profile.propensity, profile.propensities
     if every is not None:
         both = every if np.array_equal(pair, np.arange(every.shape[1])) else every[:, pair]
@@ -270,7 +270,7 @@ class GroupQuestion:
 
     @cached_property
     def pooled(self) -> Rounds:
-        """All rounds, where propensities are constant within each group."""
+        """All rounds, if propensities are constant within each group."""
         return randomised_rounds(self, pooled=True)
 
     @cached_property
@@ -368,7 +368,7 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
 def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
     """Names of the groups in tables.
 
-    Fractions have six digits if that is enough to distinguish the labels of their column.
+    Fractions have six digits if that suffices to distinguish the labels of their column.
     """
     columns = [_written(column) for column in zip(*labels, strict=True)]
     return tuple(

@@ -35,10 +35,10 @@ class GroupEffects:
     Shapes: estimate, std_error (G,), df (G,), count, used (G, 2), ess (G,), min_propensity (G,); arm_error,
     skewness, unevenness (G, 2), correlation (G,).
 
-    `count` is the number of rewards of each arm, `used` the number with a weight. With influences d of an
-    arm's mean, its error is (sum d^2)^(1/2) and its skewness sum d^3 / (sum d^2)^(3/2); `correlation` is that
-    of the two means. The squared skewness of an arm's mean is that of the rewards times `unevenness`, (sum
-    g^3)^2 / (sum g^2)^3 over the arm's rounds with g = h/e.
+    `count` is the number of rewards of each arm, and `used` the number of those with a weight. With
+    influences d of an arm's mean, its error is (sum d^2)^(1/2) and its skewness sum d^3 / (sum d^2)^(3/2);
+    `correlation` is that of the two means. The squared skewness of an arm's mean is that of the rewards times
+    `unevenness`, (sum g^3)^2 / (sum g^2)^3 over the arm's rounds with g = h/e.
     """
 
     estimate: FloatArray
@@ -94,7 +94,7 @@ def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups
 
 
 def arm_skewness(group: IntArray, treated: IntArray, reward: FloatArray, moments: ArmMoments) -> FloatArray:
-    """Skewness of each group and arm's mean reward: that of rewards over the square root of their number.
+    """Skewness of the mean reward of each group and arm: that of the rewards over the root of their number.
 
     Shapes: group (T,), treated (T,), reward (T,); returns (G, 2).
     """
@@ -122,7 +122,7 @@ def group_aipw(
     Shapes: group (T,), treated (T,), reward, propensity (T,), propensities (T, 2), weights (T, 2), or (T, 1)
     if both arms share them.
 
-    The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first round
+    The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first round,
     it is the mean of all earlier rewards of the group, or of all groups before the group's first. The first
     round has no earlier rewards and no weight. Therefore adding a constant to all rewards does not change the
     estimates.
@@ -179,6 +179,6 @@ def _described(sums: FloatArray, means: FloatArray, moments: FloatArray) -> Grou
 
 
 def _over(numerator: FloatArray, denominator: FloatArray, otherwise: float = 0.0) -> FloatArray:
-    """Quotients where the denominator is positive."""
+    """Quotients where the denominator is positive, and `otherwise` elsewhere."""
     found = np.full(np.shape(numerator), otherwise)
     return np.asarray(np.divide(numerator, denominator, out=found, where=denominator > 0.0))

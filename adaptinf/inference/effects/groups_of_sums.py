@@ -111,7 +111,7 @@ def sums_question(
 
 
 def _assess(question: SumsQuestion) -> list[Verdict]:
-    """Unweighted means if every group's propensities are constant, otherwise AIPW; there is nothing else."""
+    """Unweighted means if every group's propensities are constant, otherwise AIPW; the only two methods."""
     found = question.questions()
     if not found:
         reason = claims.NO_COMMON_BATCH(treatment=question.treatment, control=question.control)
@@ -128,7 +128,7 @@ def _assess(question: SumsQuestion) -> list[Verdict]:
 
 
 def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
-    """The best verdict on each estimator and kind of weights."""
+    """The best verdict for each estimator and kind of weights."""
     found: dict[tuple[str, str | None], Verdict] = {}
     for verdict in arm_verdicts(question):  # Valid verdicts come first, so setdefault keeps the best one.
         key = verdict.arguments["estimator"], verdict.arguments.get("weights")
@@ -137,7 +137,7 @@ def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
 
 
 def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
-    """The verdict on a variant used in every group: that for the worst group."""
+    """The verdict on a variant used in every group: that for the least favourable group."""
     refused = next((one for one in verdicts if not one.valid), None)
     rank = (*GROUPS["contrasts of sums"], *max(one.rank for one in verdicts))
     name = _PLAIN if weights is None else verdicts[0].name

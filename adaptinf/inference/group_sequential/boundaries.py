@@ -55,8 +55,8 @@ def spending_bounds(
         1 / sqrt(fraction) and constant, respectively; they require the fractions of all looks, whereas the
         others require only those of the looks so far.
     gamma : float
-        Parameter of the Hwang-Shih-DeCani family: negative values spend little early; -4 is close to O'Brien
-        and Fleming's design, 1 to Pocock's.
+        Parameter of the Hwang-Shih-DeCani family: negative values spend little alpha at early looks; -4 is
+        close to O'Brien and Fleming's design, 1 to Pocock's.
     rho : float
         Exponent of the power family, above 0.
 
@@ -115,8 +115,8 @@ def bounds_of_spent(
 ) -> FloatArray:
     """Upper critical values at which each look spends its share; information, spent, lower, returns (k,).
 
-    The region extends down to minus the critical value in two-sided tests, to `lower` if given, and otherwise
-    has no lower limit.
+    The region extends down to minus the critical value in two-sided tests or, otherwise, to `lower`, if
+    given; without it, the region has no lower limit.
     """
     walk, found = Walk(), np.full(len(spent), np.inf)
     for look, (size, may) in enumerate(zip(information.tolist(), spent.tolist(), strict=True)):
@@ -194,7 +194,7 @@ class Boundary:
         return stops
 
     def expected_information(self, drift: float) -> float:
-        """Average information at the end."""
+        """Expected information at the end."""
         return float(self.stopping(drift) @ self.information)
 
     def drift_of_power(self, power: float) -> float:
@@ -211,7 +211,7 @@ def futility_bounds(
     Parameters
     ----------
     information, upper : ndarray of shape (k,)
-        Values for each look: the information, and the upper critical values if futility is not binding.
+        Values for each look: the information and, if futility is not binding, the upper critical values.
     spent : ndarray of shape (k,)
         Type II error that each look may spend.
     binding_level : ndarray of shape (k,), optional
@@ -220,7 +220,7 @@ def futility_bounds(
     Returns
     -------
     lower, upper : ndarray of shape (k,)
-        They meet at the last look.
+        The upper and lower values meet at the last look.
     drift : float
 
     Examples

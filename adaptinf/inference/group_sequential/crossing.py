@@ -1,8 +1,8 @@
 """Probabilities that a test statistic leaves its continuation region at each look.
 
 The statistic at a look with information I is a score S, normal with mean drift * I and variance I, whose
-increments are independent. The density of the scores that have not left is carried from look to look by
-Gauss-Legendre quadrature.
+increments are independent. The density of the scores that have not left the region is propagated from look to
+look by Gauss-Legendre quadrature.
 
 References
 ----------

@@ -3,7 +3,7 @@
 The scores of J treatments against one control are jointly normal with independent increments. Within an
 increment, the control is a factor that they share: given its value x, the increments of the treatments are
 independent, with means a_j x and standard deviations s_j. The density of the scores that have not left is
-carried from look to look on a grid with J axes. A step is an integral over x, by the trapezoidal rule, of
+propagated from look to look on a grid with J axes. A step is an integral over x, by the trapezoidal rule, of
 products of one-dimensional kernels; integrals along an axis use Gauss-Legendre quadrature. With one treatment
 there is no factor, and the result is that of `crossing`.
 
@@ -52,8 +52,8 @@ class _Step(NamedTuple):
 class JointWalk:
     """The scores of J treatments that have not left their region so far.
 
-    `products` (J, J) is the covariance of the scores at the last look. The grid of that look is only made
-    once the next increment is known, whose spread decides how fine it must be.
+    `products` (J, J) is the covariance of the scores at the last look. The grid of that look is created only
+    once the next increment is known, because its spread determines how fine the grid must be.
     """
 
     def __init__(self, many: int) -> None:
@@ -74,7 +74,7 @@ class JointWalk:
         self.products, self._ahead = products, None
 
     def critical_value(self, products: FloatArray, tested: FloatArray, sides: int, may: float) -> float:
-        """Common critical value of the standardised scores that are tested at the next look, 1 or 0 (J,)."""
+        """Common critical value of the standardised scores tested at the next look; tested (J,) is 1 or 0."""
         if may <= 0.0:
             return math.inf
         leaves = self._leaves(self._settled(products))
@@ -104,7 +104,7 @@ class JointWalk:
         return probability
 
     def _settled(self, products: FloatArray) -> _Step:
-        """The next increment, after the grid of the last look has been made for it."""
+        """The next increment, after the grid of the last look has been created for it."""
         if self._ahead is not None and np.array_equal(self._ahead[0], products):
             return self._ahead[1]
         step = _step_of(products - self.products)
@@ -119,7 +119,7 @@ class JointWalk:
         return step
 
     def _carry(self, step: _Step, grids: list[tuple[FloatArray, FloatArray]]) -> None:
-        """Carry the mass to the nodes of new grids."""
+        """Propagate the mass to the nodes of new grids."""
         part = self._mass[None]
         for j, (nodes, width) in enumerate(grids):
             factor = width / (step.spread[j] * _ROOT_TWO_PI)
@@ -140,7 +140,7 @@ def _within(low: float, high: float, mean: FloatArray) -> FloatArray:
 
 
 def _secant(tail: Callable[[float], float], may: float, highest: float) -> float:
-    """Where a tail equals a probability, at or below Bonferroni's value; NaN if this is not found."""
+    """Point at which a tail equals a probability, at or below Bonferroni's value; NaN if it is not found."""
     aim, noise = math.log(may), max(_EXACT, _ROUNDING / may)
     if may < _SMALL or highest < _LOWEST:
         return math.nan
@@ -211,7 +211,7 @@ def factor(correlation: FloatArray) -> FloatArray:
 
 
 def _grid(low: float, high: float, spread: float, many: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights from low to high, for kernels of a spread; (n,) each."""
+    """Nodes and weights from low to high, for kernels with a given spread; (n,) each."""
     size = min(math.ceil(_DENSITY * (high - low) / spread) + _EXTRA, _LIMITS[many])
     node, weight = _legendre(size)
     half = 0.5 * (high - low)

@@ -6,11 +6,11 @@ the difference of the augmented inverse-propensity scores, and h_t = (1/e_t(trea
 (D_t - null) is a martingale, which is not affected by drift common to both arms. Its clock is the sum of the
 squares of its steps.
 
-Any prediction from the past keeps the martingale; a bad one adds noise. The mean of an arm that is rarely
-drawn lags behind a level that drifts, so that all its few, heavy steps have the same sign, and their number
-determines both score and clock. There are therefore two rules of prediction: the mean of each arm's earlier
-rewards, and a recent level common to both arms plus each arm's mean distance from it. Each round uses the
-rule whose steps had the smaller sum of squares so far.
+The score remains a martingale for any prediction from the past; a poor prediction adds noise. If the level
+drifts, the mean of an arm that is rarely drawn lags behind, so that its few, large steps all have the same
+sign, and their number determines both score and clock. There are therefore two rules for predictions: the
+mean of each arm's earlier rewards, and a recent level common to both arms plus each arm's mean distance from
+it. Each round uses the rule whose steps had the smaller sum of squares so far.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adaptinf.compilation import compiled
 from adaptinf.typing import FloatArray, IntArray
 
 _KEEP = 0.98
-"""Weight of a reward in the recent level, relative to the next one: a mean of about 50 rewards."""
+"""Weight of a reward in the recent level relative to the next reward: a mean of about 50 rewards."""
 _COUNT, _TOTAL, _AWAY, _ONES, _SQUARES, _FOURTHS = range(6)
 _OWN, _LEVEL, _RECENT, _SUM = range(4)
 
@@ -64,7 +64,7 @@ class ScoreProcesses(NamedTuple):
 def _step(
     arms: FloatArray, pair: FloatArray, first: float, second: float, place: int, y: float, null: float
 ) -> float:
-    """The unweighted step D - null by the better rule so far; adds to the sums of squares of both rules.
+    """The unweighted step D - null by the better rule so far; updates the sums of squares of both rules.
 
     Shapes: arms (2, 6), pair (4,); first, second, the propensities; place 0 if the treatment was drawn, 1 if
     the control, otherwise -1.
@@ -97,7 +97,7 @@ def _step(
 
 @compiled
 def _learn(arms: FloatArray, pair: FloatArray, place: int, y: float) -> None:
-    """Take in a reward of one of the two arms; arms (2, 6), pair (4,)."""
+    """Process a reward of one of the two arms; arms (2, 6), pair (4,)."""
     arms[place, _AWAY] += y - pair[_SUM] / pair[_RECENT] if pair[_RECENT] > 0.0 else 0.0
     pair[_RECENT] = _KEEP * pair[_RECENT] + 1.0
     pair[_SUM] = _KEEP * pair[_SUM] + y
@@ -158,7 +158,7 @@ def _walk(
 
 
 class RunningSums(NamedTuple):
-    """Running sums of J treatments at k looks, which add up over parts of a log.
+    """Running sums of J treatments at k looks, which can be added over parts of a log.
 
     Shapes: score, slope (k, J); products (k, J, J); squares, fourths (k, J, 2), of the weights of the rewards
     of treatment and control; events (k, J), as in `ScoreProcess`.

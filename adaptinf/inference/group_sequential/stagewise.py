@@ -1,7 +1,7 @@
 """Estimates after a stop: stage-wise ordering of the possible outcomes.
 
-An outcome is more extreme the earlier a trial stopped above the region, and among trials that stopped at the
-same look, the larger its statistic. The probability of a more extreme outcome increases with the effect,
+An outcome is more extreme the earlier the trial stopped above the region and, among trials that stopped at
+the same look, the larger the statistic. The probability of a more extreme outcome increases with the effect,
 which gives a p-value, a median-unbiased estimate and an interval. Only looks up to the stop are used, so it
 does not matter that later ones may depend on the data.
 
@@ -30,8 +30,8 @@ _EXACT = 1e-12
 class Stopped:
     """A trial that stopped at its last look, with statistic `score` there; information, lower, upper (k,).
 
-    The score at look j has mean effect * slope_j and variance information_j; slope (k,). The two are equal if
-    the estimator is efficient.
+    The score at look j has mean effect * slope_j and variance information_j; slope (k,). Slope and
+    information are equal if the estimator is efficient.
     """
 
     information: FloatArray

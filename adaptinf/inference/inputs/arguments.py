@@ -38,7 +38,7 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
 
 
 def require_data(subject: str, data: object, *, public: bool = False) -> AdaptiveLog:
-    """Return a log, or sums, which offer models of arms the same attributes; refuse anything else.
+    """Return a log or sums, which have the same attributes for models of arms; refuse anything else.
 
     The public part of a log is accepted if it is requested.
     """

@@ -1,6 +1,6 @@
 """The Python code within formulas: parsed into a tree, compared with a list of allowed parts, and evaluated.
 
-Python's own `eval` is never called: anything that is not on the list cannot run.
+Python's own `eval` is never called: code that is not on the list cannot run.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ _PROBLEMS: dict[type[ast.AST], str] = {
     ast.RShift: ">>",
 }
 _NUMBERS, _TEXTS, _LISTS = range(3)
-"""Parts that are allowed at a place: numbers and columns; also strings; also lists and dicts."""
+"""Parts that are allowed in each position: numbers and columns; also strings; also lists and dicts."""
 
 
 class RefusedExpression(ValueError):
@@ -321,7 +321,7 @@ def _refused(node: ast.AST) -> str:
 
 
 def _problems(node: ast.AST, place: int) -> Iterator[str]:
-    """Problems with a tree, given the parts that are allowed at its place."""
+    """Problems with a tree, given the parts that are allowed in its position."""
     match node:
         case ast.Name():
             return
@@ -366,7 +366,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
 
 
 def _size_problems(node: ast.BinOp) -> list[str]:
-    """Powers of numbers are refused if they could take too long."""
+    """Powers of numbers are refused if their computation could take too long."""
     if not isinstance(node.op, ast.Pow) or any(_columns(node)):
         return []
     small = all(_size(part) <= 1e3 for part in (node.left, node.right))

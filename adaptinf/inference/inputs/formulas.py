@@ -1,4 +1,4 @@
-"""Formulas, checked completely before formulaic sees any part of them, and their model matrices."""
+"""Formulas, which are checked completely before any part is passed to formulaic, and their model matrices."""
 
 from __future__ import annotations
 

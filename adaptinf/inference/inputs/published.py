@@ -37,7 +37,7 @@ def answered_by(log: AdaptiveLog | PublicLog) -> list[str]:
 
 
 def refuse_rounds(subject: str, log: object, **given: Any) -> None:
-    """Refuse arguments that need the rounds of a public part: those given, or all if none is listed."""
+    """Refuse arguments that need the rounds of a public part: those listed, or all if none are listed."""
     asked = [name for name, value in given.items() if value is not None]
     if isinstance(log, PublicLog) and (asked or not given):
         what = subject if not asked else f"{subject}({', '.join(f'{name}=' for name in asked)})"
@@ -45,7 +45,7 @@ def refuse_rounds(subject: str, log: object, **given: Any) -> None:
 
 
 def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bool:
-    """Whether a fit uses releases alone, because nothing else is available; refused if more is requested."""
+    """Whether a fit uses only releases, because nothing else is available; refused if more is requested."""
     if not isinstance(log, PublicLog):
         return False
     refuse_rounds(

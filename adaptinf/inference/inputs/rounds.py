@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 _SAME = 1e-9
-"""Relative difference up to which values are equal: rounding in a frame that was written and read."""
+"""Relative difference up to which values are equal, to allow for rounding in a frame that was stored."""
 _PIECE = 2**18
 """Number of values compared at a time, which fit into a processor's cache."""
 
@@ -126,7 +126,7 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
 
 
 def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> IntArray:
-    """Rounds at which some column differs, beyond rounding, from the round before in the same place.
+    """Rounds at which some column differs, beyond rounding, from the previous round in the same place.
 
     Shapes: values (T, k), place (T,), in order, None if there is only one.
     """

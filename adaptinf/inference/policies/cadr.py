@@ -49,7 +49,7 @@ class CadrFit:
 
 
 def default_burn_in(n_rounds: int) -> int:
-    """Number of first rounds that CADR leaves out: a tenth of the log, but at most 100 and at least 1."""
+    """Number of initial rounds that CADR omits: a tenth of the log, but at most 100 and at least 1."""
     return max(1, min(100, n_rounds // 10))
 
 
@@ -165,7 +165,7 @@ def _sums_context_free(
     plain: FloatArray,
     change: FloatArray,
 ) -> FloatArray:
-    """Compute the same sums from running sums by arm, because the density depends on the arm alone."""
+    """Compute the same sums from running sums by arm, because the density depends only on the arm."""
     sums = np.zeros((3, len(action)))
     inverse, p, c = weighted
     for arm in range(rows.shape[1]):
@@ -217,4 +217,4 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
 
 
 CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)
-"""It uses an outcome model and its own weights."""
+"""The method uses an outcome model and its own weights."""

@@ -104,9 +104,9 @@ class WeightFacts(KindOfWeights):
 
     @property
     def drift_found(self) -> Finding | None:
-        """A drift in some arm's rewards; None if none is tested, or if it does no harm.
+        """Drift in the rewards of some arm; None if it is not tested, or is harmless.
 
-        It does no harm if propensities, and therefore weights, are constant.
+        Drift is harmless if propensities, and therefore weights, are constant.
         """
         if self.profile.constant_propensities or (self.question.contrast and self.is_cadr):
             return None
@@ -179,7 +179,7 @@ class FitFacts(WeightFacts):
 
     @property
     def outcome_note(self) -> str:
-        """The outcome model; running means leave out a unit's own rounds if errors are clustered by unit."""
+        """The outcome model; running means omit a unit's own rounds if errors are clustered by unit."""
         model = self.options.outcome
         if model is None:
             return ""
@@ -285,7 +285,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _counted(self) -> BoolArray:
-        """Terms whose interval is that of a sum of events, which holds for few of them."""
+        """Terms whose interval is that of a sum of events, which remains valid if there are few events."""
         return np.zeros(len(self.terms), dtype=bool) if self.law.counted is None else self.law.counted
 
     @property
@@ -348,7 +348,7 @@ class FitFacts(WeightFacts):
 
     @property
     def few_events(self) -> dict[str, float]:
-        """The smallest effective size with few uncommon outcomes, where the interval does not count them."""
+        """The smallest effective size with few uncommon outcomes, if the interval does not count these."""
         sizes, rate = self.fit.ess[~self._counted & (self.fit.ess > 0.0)], self.profile.rare_rate
         if rate == 0.0 or not np.any(effective_events(sizes, rate) < FEW_EVENTS):
             return {}

@@ -338,7 +338,7 @@ class PolicyContrast:
 def _question(
     subject: str, log: AdaptiveLog, policies: tuple[Policy, ...], rounds: Any, *, contrast: bool = False
 ) -> PolicyQuestion:
-    """Policies at the rounds used, in which their arms must have been available; rounds (T,)."""
+    """Policies in the rounds used, in which their arms must have been available; rounds (T,)."""
     used, keep, notes = marked_log(subject, log, rounds)
     if keep is not None:
         policies = tuple(policy.within(keep) for policy in policies)

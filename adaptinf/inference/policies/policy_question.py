@@ -1,4 +1,4 @@
-"""What models of policies need: policies as supplied by users, and the rounds that can be used."""
+"""Inputs to models of policies: policies as supplied by users, and the rounds that can be used."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class PolicyQuestion:
     contrast: bool = False
     snapshots: Any = None
     source: AdaptiveLog | None = None
-    """The log of which the profile's log is a part; None if it is the whole."""
+    """The log of which the profile's log is a part; None if the profile's log is the whole."""
     keep: BoolArray | None = None
     """The rounds of the source that are used, shape (T,)."""
     notes: tuple[str, ...] = ()
@@ -240,7 +240,7 @@ class PolicyQuestion:
             raise InvalidForLog(method, error.reason, error.alternatives) from None
 
     def check_combined(self, method: str) -> LoggingPolicies | None:
-        """The design's policies if they may determine a weight for both; None if past rounds do.
+        """The design's policies, if they may determine a weight for both policies; None if past rounds do so.
 
         A round's own propensities may determine its weight if they were fixed before its context: contexts
         did not affect the choice, or the propensities of the arms in which the policies differ are constant
@@ -261,7 +261,7 @@ class PolicyQuestion:
 
     @cached_property
     def settled_logging(self) -> bool:
-        """Whether that is known without a declaration by the user."""
+        """Whether this is known without a declaration by the user."""
         return not refusal(self.check_logging, "")
 
     @cached_property

@@ -82,7 +82,7 @@ class ScoreParts:
     taken: FloatArray
     origin: float
     known: BoolArray | None = None
-    """Rounds for which the outcome model knew a reward; None if these are all rounds from its start on."""
+    """Rounds for which the outcome model had a reward; None if these are all rounds from its start."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,13 +185,14 @@ def policy_freedom(share: FloatArray) -> FloatArray:
 def difference_size(share: FloatArray) -> FloatArray:
     """Effective number of rewards on the smaller side of a difference; share (T, k); returns (k,).
 
-    One side raises the difference and the other lowers it; rounds in which the policies agree are on neither.
+    One side raises the difference and the other lowers it; rounds in which the policies agree are on neither
+    side.
     """
     return _fewer(share, 1)
 
 
 def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
-    """Rewards that raise each estimate, or lower it, (T, k), and whether that side counts, (k,)."""
+    """Rewards that raise each estimate, or lower it, (T, k), and whether that side is used, (k,)."""
     sides = [np.maximum(sign * share, 0.0) for sign in (1.0, -1.0)]
     squares = [np.einsum("tk,tk->k", one, one) for one in sides]
     least = _LITTLE * (squares[0] + squares[1])

@@ -15,10 +15,10 @@ to that of the rewards times
 
 and the weight is v_t^(-1/2). An effect common to the rewards of all arms in a round is multiplied by sum_a
 d(X, a) = 0, whatever the weight. A log does not contain e_t at contexts that were not drawn, and the weight
-may not depend on the one that was drawn; v_t is therefore forecast from past rounds, as the mean of d^2 / e
-over that of d^2. If contexts have the same distribution in all rounds, the latter converges to a constant;
-dividing by it makes the forecast independent of how often the policies happened to differ, and keeps it
-between the smallest and the largest 1 / e.
+must not depend on the context that was drawn; v_t is therefore forecast from past rounds, as the mean of d^2
+/ e over that of d^2. If contexts have the same distribution in all rounds, the latter converges to a
+constant; dividing by it makes the forecast independent of how often the policies happened to differ, and
+keeps it between the smallest and the largest 1 / e.
 
 References
 ----------
@@ -276,7 +276,7 @@ def earlier_ratios(value: FloatArray, size: FloatArray, place: IntArray) -> Floa
     Shapes: value, size (T,), place (T,), which is nondecreasing; returns (T,), NaN before there is a size.
 
     Rounds of one place have the same ratio, computed from rounds before it: those of the last place, and as
-    many before them as needed for 50 with a size.
+    many earlier ones as are needed for 50 rounds with a size.
     """
     sized = np.flatnonzero(size > 0.0)
     starts = np.flatnonzero(np.diff(place, prepend=place[:1] - 1))
@@ -299,7 +299,7 @@ def _from_earlier_rounds(question: PolicyQuestion, squares: FloatArray) -> Float
 
 
 def _place(question: PolicyQuestion) -> IntArray:
-    """Batches, or turns of units, or rounds; no round in one of them is the past of another; shape (T,)."""
+    """Batches, turns of units, or rounds; no round in one of these is the past of another; shape (T,)."""
     profile = question.profile
     if profile.log.arrays.batch is not None:
         return profile.log.arrays.batch

@@ -56,7 +56,7 @@ def with_unit_errors(fit: PolicyFit, support: Support, unit: IntArray) -> Policy
 def policy_support(
     question: PolicyQuestion, weights: FloatArray, observed: FloatArray, unit: IntArray
 ) -> Support:
-    """The data behind each policy or, for comparisons, behind the policy of a pair that has less.
+    """The data behind each policy or, for comparisons, behind the policy of the pair that has less data.
 
     Shapes: weights, observed (T, m), unit (T,), for the m policies: the multiplier of a reward in its score.
     """
@@ -180,8 +180,8 @@ def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatAr
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "aipw", lambda question: _assess(question, "aipw"), _fit, length=policy_length
 )
-"""It uses an outcome model."""
+"""The method uses an outcome model."""
 IPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "ipw", lambda question: _assess(question, "ipw"), _fit, length=policy_length
 )
-"""It uses no outcome model."""
+"""The method does not use an outcome model."""

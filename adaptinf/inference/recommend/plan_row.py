@@ -35,7 +35,7 @@ def _compared(plan: StatedPlan, target: str) -> dict[str, Any]:
 
 
 def plan_rows(log: Any, target: str, given: Mapping[str, Any]) -> list[Method]:
-    """The row of a log's plan, if it compares what was asked."""
+    """The row of a log's plan, if the plan makes the requested comparison."""
     plan = plan_of(log) if target in _TARGETS else None
     if plan is None or (target == "contrast") != (len(plan.treatments) == 1):
         return []

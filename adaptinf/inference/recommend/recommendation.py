@@ -1,4 +1,4 @@
-"""Which methods are valid for a log, in order of preference, and why."""
+"""The methods that are valid for a log, in order of preference, with reasons."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ def recommend(
     log : AdaptiveLog or Sums
         The data.
     target : {"arm-means", "contrast", "contrasts", "winner", "cate", "policy-value"}, optional
-        What to estimate. By default arm means, or the difference that the plan of a trial with looks
-        compares; ``"contrasts"`` are those of several arms with one control, and ``"winner"`` is the
-        mean of the arm with the highest estimate, or its lead over another arm.
+        What to estimate. By default, arm means or, for a trial with looks, the difference that its plan
+        compares; ``"contrasts"`` are those of several arms with one control, and ``"winner"`` is the mean of
+        the arm with the highest estimate, or its lead over another arm.
     arms : sequence of labels, optional
         For arm means and the winner: the arms of interest, by default all arms.
     treatment, control : label, optional
@@ -174,8 +174,8 @@ def recommend(
         fixed.
     stability : float or result of `audit.stability`, optional
         Largest coefficient of variation of the simulated counts of an arm; if a result is given, it must be
-        for the log's arms and number of rounds. If it is at most 0.1, sample means count as asymptotically
-        normal.
+        for the log's arms and number of rounds. If it is at most 0.1, sample means are treated as
+        asymptotically normal.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def with_length(method: MethodRecord[Any], question: Any, verdict: Verdict) -> V
 
 
 def refused(verdict: Verdict, reason: str) -> Verdict:
-    """The verdict on a method that is invalid for an external reason; its name and call."""
+    """The verdict on a method that is invalid for an external reason, given its name and call."""
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason)
 
 
@@ -249,7 +249,7 @@ def is_said(text: str, claim: Claim) -> bool:
 
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], order: Order) -> list[Method]:
-    """Rows of `ConfidenceSequence`, at their places in the order of the target's methods."""
+    """Rows of `ConfidenceSequence`, in their positions among the target's methods."""
     from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
     from adaptinf.inference.sequences.sequence_verdicts import sequence_verdicts
 

@@ -87,12 +87,12 @@ class Recommendation:
         Parameters
         ----------
         method : str, optional
-            Its name in the frame; by default the best.
+            The name of the method in the frame; by default, the best method.
 
         Returns
         -------
         Results
-            Results of the call in the frame.
+            Results of the method's call in the frame.
 
         Raises
         ------
@@ -129,7 +129,8 @@ class Recommendation:
         Returns
         -------
         ResultSummary
-            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+            The table prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other
+            forms.
 
         Examples
         --------
@@ -169,7 +170,7 @@ class Recommendation:
         return [facts, plain_table(rows, heads, "rllrl"[: len(heads)])]
 
     def _lines(self, lengths: bool) -> list[tuple[str, str]]:
-        """Why the first method is first, in at most six lines below its cautions."""
+        """The reason why the first method is first, in at most six lines below its cautions."""
         from adaptinf.inference.results.explanation import (
             Explanation,
             assumed_briefly,

@@ -61,7 +61,7 @@ class AdaptiveOLS:
         The data.
     covariates : sequence of str, optional
         Contexts to use as regressors, with an intercept, by the user's or the canonical names; by default
-        all. For arms, interactions and transformations see `from_formula`.
+        all. For arms, interactions and transformations, see `from_formula`.
     arm : label or selector, optional
         Use only the rounds of one arm: its label, or ``"most-pulled"``, ``"least-pulled"``,
         ``"last-pulled"``, or ``"recommended"`` if a best-arm design recommended one. These selectors use only
@@ -283,7 +283,7 @@ class AdaptiveOLS:
 
 
 def _required(formula: Any) -> Any:
-    """Treat a formula of None as missing."""
+    """Treat None as a missing formula."""
     return "" if formula is None else formula
 
 
@@ -314,7 +314,7 @@ def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) 
     """The covariance if none is requested, and a note on it.
 
     For plain least squares, it is HC3 below 250 rounds and HC2 otherwise; it is classical if a single round
-    determines a coefficient, in which case the others are undefined, or if the log is stated to be
+    determines a coefficient, in which case the other kinds are undefined, or if the log is stated to be
     stationary.
     """
     if "HC3" not in entry.covariances or stationary:

@@ -56,7 +56,7 @@ DECORRELATION = Adjustment(
     reasons=adjusted_regression.DECORRELATION_REASONS,
     options=("ridge",),
 )
-"""Removes the bias with weights that depend on the columns alone."""
+"""Removes the bias by weights that depend only on the columns."""
 
 
 def _fit_batched(facts: BatchedFacts) -> CoefficientFit:

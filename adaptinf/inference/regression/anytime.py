@@ -36,8 +36,8 @@ class AnytimeReference:
 
         sqrt(r) ((1 + t^2/df) / (1 + r t^2/df))^((df + 1) / 2),
 
-    and the p-value is its inverse, at most 1. As t grows, the factor stays below r^(-df/2); if alpha is less
-    than the inverse of that, the interval is the whole line.
+    and the p-value is its inverse, but at most 1. As t grows, the factor remains below r^(-df/2); if alpha is
+    less than the inverse of this bound, the interval is the whole line.
     """
 
     estimate: FloatArray
@@ -94,8 +94,8 @@ def anytime_coefficients(
     Shapes: estimate (d,), inverse (d, d), rows (k, d), values (k,).
 
     The Bayes factor integrates the coefficient over the mixture and all other parameters over the right Haar
-    measure of shifts and scale, under which it is the likelihood ratio of the invariants of the data.
-    Therefore it is a martingale under the null as rounds arrive, for normal noise with one variance and a
+    measure of shifts and scale, under which it is the likelihood ratio of the invariants of the data. It is
+    therefore a martingale under the null as rounds arrive, for normal noise with a common variance and a
     mixture that does not change. The design must not depend on earlier rewards. The time to stop may depend
     on the invariants.
     """
@@ -126,7 +126,7 @@ def anytime_wald(
 
         sqrt(det A / det(A + M)) ((1 + g'A^-1 g / R) / (1 + g'(A + M)^-1 g / R))^(n / 2).
 
-    For one restriction it is that of `AnytimeReference`.
+    For one restriction, it is the Bayes factor of `AnytimeReference`.
     """
     _check_precision(precision)
     size = len(rows)

@@ -108,11 +108,11 @@ def batched_coefficients(
     Shapes: rows (k, d), values (k,); returns estimate, std_error (k,).
 
     In batch b, c'b_b has the standard error s_b sqrt(c'(X_b'X_b)^-1 c); let p_b be its inverse. The statistic
-    for a value v is sum p_b (c'b_b - v) / sqrt(B). It is linear in v, so the estimate is the mean of the
-    batches' estimates weighted by p_b, and its standard error is sqrt(B) / sum p_b. Given earlier batches, a
-    batch's own t statistic has a distribution that does not depend on them: Student's for normal noise with
-    one variance within the batch. The statistics of the batches are therefore independent, whatever the
-    design did between them.
+    for a value v is sum p_b (c'b_b - v) / sqrt(B). The statistic is linear in v, so the estimate is the mean
+    of the batches' estimates weighted by p_b, and its standard error is sqrt(B) / sum p_b. Given earlier
+    batches, a batch's own t statistic has a distribution that does not depend on them: Student's, for normal
+    noise with a common variance within the batch. The statistics of the batches are therefore independent,
+    whatever the design did between them.
     """
     limit = test == "normal" or bool(np.all(found.df > NORMAL))
     estimate, std_error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
@@ -140,8 +140,8 @@ def batched_wald(
 
     The violation of a batch is multiplied by the symmetric inverse root of its covariance. The result has a
     spherically symmetric distribution (multivariate Student for normal noise), and so has the sum, whose
-    length follows from the characteristic function of one coordinate. For one restriction it is the square of
-    the t test's statistic.
+    length follows from the characteristic function of one coordinate. For one restriction, it is the square
+    of the t test's statistic.
     """
     spread = np.einsum("qi,bij,rj->bqr", rows, found.inverse, rows) * found.scale[:, None, None] ** 2
     gap = found.coefficient @ rows.T - values
@@ -158,7 +158,7 @@ def batched_wald(
 
 
 def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray) -> tuple[float, int, float]:
-    """Test that rows @ coefficients = values in every batch, against any coefficients by batch.
+    """Test that rows @ coefficients = values in every batch, against arbitrary coefficients in each batch.
 
     Shapes: rows (q, d), values (q,).
     """

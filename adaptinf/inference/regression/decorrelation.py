@@ -46,13 +46,13 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
     (I - W X)(b - beta), a bias that decreases with lambda, plus sum w_t noise_t, a sum of martingale
     differences if lambda and x_t are known before the noise of round t; it is normal with covariance sigma^2
     W W'. The variance of the noise, assumed to be constant, is estimated by the squared residuals of least
-    squares over T - d. A large lambda leaves the bias of least squares with a small standard error; a small
-    lambda gives nearly all weight to the first rounds. The time is of order T d^2. Unlike least squares, the
-    estimate depends on the units of the regressors.
+    squares over T - d. With a large lambda, the bias of least squares remains, with a small standard error;
+    with a small lambda, nearly all weight is on the first rounds. The time is of order T d^2. Unlike least
+    squares, the estimate depends on the units of the regressors.
 
-    The default uses the whole design matrix, and therefore every action: strictly, weights computed from it
-    are not known before their round. The source uses instead a low quantile of the smallest eigenvalue over
-    simulated experiments, which is fixed in advance: `audit.decorrelation_ridge`.
+    The default uses the whole design matrix, and therefore every action: strictly speaking, weights computed
+    from it are not known before their round. The source instead uses a low quantile of the smallest
+    eigenvalue over simulated experiments, which is fixed in advance: `audit.decorrelation_ridge`.
     """
     check("W-decorrelation", ridge=(ridge, OrNone(POSITIVE)))
     size = design.shape[1]

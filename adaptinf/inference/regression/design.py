@@ -98,12 +98,12 @@ class JointTests(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFit:
-    """Coefficients with everything needed for tests and tables.
+    """Coefficients with all inputs for tests and tables.
 
     Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
 
-    `found` contains further facts for the adjustment's claims; `decided` is the number of rounds that alone
-    determine a coefficient; if there are any, there are no standard errors.
+    `found` contains further facts for the adjustment's claims; `decided` is the number of rounds each of
+    which alone determines a coefficient; if there are any, no standard errors are given.
     """
 
     estimate: FloatArray
@@ -148,7 +148,7 @@ class Adjustment(Generic[Facts]):
     claims: tuple[Claim | Part, ...]
     """The claims that a fit may make, in order: notes and cautions."""
     needs: tuple[Claim | Part, ...] = ()
-    """Why a log does not support the adjustment, whatever the options of a fit."""
+    """Why a log does not support the adjustment, regardless of the options of a fit."""
     reasons: tuple[Claim | Part, ...] = ()
     """Why the adjustment is the default for a log."""
     covariances: tuple[str, ...] = ("classical",)
@@ -170,7 +170,7 @@ def check_freedom(name: str, data: RegressionData) -> None:
 
 
 SELECTORS = ("most-pulled", "least-pulled", "last-pulled", "recommended")
-"""Ways to select an arm from the action history alone, and from the design's recommendation."""
+"""Ways to select an arm from the action history alone, or from the design's recommendation."""
 _SUBJECT = "AdaptiveOLS"
 
 

@@ -1,4 +1,4 @@
-"""The self-normalised confidence ellipsoid for a linear model: valid at any time, however arms were chosen.
+"""The self-normalised confidence ellipsoid for a linear model: valid at any time, for any choice of arms.
 
 References
 ----------
@@ -73,7 +73,8 @@ class EllipsoidReference:
 
     Shapes: rows (k, d), values (k,).
 
-    They are valid for all combinations simultaneously, including those chosen after looking at the data.
+    The intervals are valid for all combinations simultaneously, including those chosen after looking at the
+    data.
     """
 
     ellipsoid: Ellipsoid
@@ -188,4 +189,4 @@ ELLIPSOID = Adjustment(
     claims=claims.ELLIPSOID,
     options=("noise_scale", "bound", "ridge"),
 )
-"""Valid at all rounds simultaneously, given bounds on the noise and the coefficients."""
+"""Tests valid at all rounds simultaneously, given bounds on the noise and the coefficients."""

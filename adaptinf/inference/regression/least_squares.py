@@ -41,9 +41,9 @@ _SHARE = 1e-6
 _SPANNED = 1e-10
 _ROWS = 1 << 15
 FULL_LEVERAGE = 1e-8
-"""Distance of a leverage from 1 that counts as rounding error."""
+"""Distance of a leverage from 1 that is attributed to rounding error."""
 _PERFECT = 1e-14
-"""Size of residuals, in units of the rewards, that counts as rounding error."""
+"""Size of residuals, in units of the rewards, that is attributed to rounding error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,9 +141,9 @@ def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSq
 
     Shapes: x (n, p), y (n,).
 
-    If a column is constant, the others and the rewards are centred first, so offsets of the columns cost no
-    digits. The factorisation uses two rounds of Cholesky's method if the columns are well conditioned,
-    otherwise Householder's reflections; residuals are projected twice.
+    If a column is constant, the others and the rewards are centred first, so offsets of the columns do not
+    reduce precision. The factorisation uses two rounds of Cholesky's method if the columns are well
+    conditioned, otherwise Householder's reflections; residuals are projected twice.
     """
     columns = np.array(x, dtype=np.float64, order="F")
     base, center = _centre(columns)
@@ -201,7 +201,7 @@ def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
 def _orthonormal(
     columns: FloatArray, center: FloatArray, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns, written over the given ones if these suffice, and the matrix that maps to them."""
+    """Orthonormal columns, which overwrite the given ones if possible, and the matrix that maps to them."""
     n, p = columns.shape
     if p == 0:
         raise ParameterError("least squares", ["there are no columns for the regression"])
@@ -235,13 +235,13 @@ def _parts(n: int) -> list[slice]:
 
 
 def _multiply(columns: FloatArray, matrix: FloatArray) -> None:
-    """Replace rows by their products with a matrix; columns (n, p), matrix (p, p)."""
+    """Replace rows with their products with a matrix; columns (n, p), matrix (p, p)."""
     for rows in _parts(len(columns)):
         columns[rows] = columns[rows] @ matrix
 
 
 def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:
-    """Which columns are linear combinations of others, and of which; scaled has shape (n, p)."""
+    """Columns that are linear combinations of others, with these others; scaled has shape (n, p)."""
     n, p = scaled.shape
     if n < p:
         return [f"{n} rounds cannot identify the coefficients of {p} columns: {', '.join(names)}"]
@@ -280,7 +280,7 @@ def _cluster_middle(q: FloatArray, residual: FloatArray, clusters: IntArray) -> 
 
 
 _ALONE = 1e-8
-"""Distance of a cluster's leverage from 1 that counts as rounding error."""
+"""Distance of a cluster's leverage from 1 that is attributed to rounding error."""
 _KEPT = 1_000_000
 """Number of entries in the clusters' matrices up to which a result stores them for other combinations."""
 # This many numbers in the matrices of some clusters take 32 MB as doubles.
@@ -294,8 +294,8 @@ class ClusterFreedom:
     Shapes: adjusted, carried (G, p, p), root (p, p), own (p,), those of the coefficients.
 
     With orthonormal rows q of a cluster, S = q'q and B = (I - S)^(-1/2), the variance of w'q'y is estimated
-    by the sum of (w'B q'e)^2. For independent errors with one variance this is a quadratic form with the
-    matrix W = diag(w'B S B w) - V V', V = S B w by cluster, and has about (tr W)^2 / tr W^2 degrees of
+    by the sum of (w'B q'e)^2. For independent errors with a common variance, this is a quadratic form with
+    the matrix W = diag(w'B S B w) - V V', V = S B w by cluster, and has about (tr W)^2 / tr W^2 degrees of
     freedom. Matrices with more than a million entries are not stored; a combination then has the smallest
     degrees of freedom of its terms.
     """
@@ -318,7 +318,7 @@ def bias_reduced(
     """Covariance of q'errors by CR2, and the degrees of freedom of the coefficients root q'y.
 
     Shapes: q (n, p) with orthonormal columns, residual, clusters (n,), 0 to G - 1, root (p, p); returns (p,
-    p). NaN for a coefficient determined by one cluster alone, which has no degrees of freedom.
+    p). NaN for a coefficient that is determined by a single cluster, which has no degrees of freedom.
     """
     n_clusters, size = int(clusters.max()) + 1, q.shape[1]
     totals = np.column_stack([np.bincount(clusters, weights=column * residual) for column in q.T])

@@ -11,12 +11,12 @@ NUMBER, PULL_SQUARES, PULL_CUBES, FIRST, FIRST_VOTES, SECOND, SECOND_VOTES = ran
 
 @compiled
 def vote(pull: FloatArray, reward: FloatArray, least: FloatArray, sides: FloatArray) -> None:
-    """Add rounds to the sums of the sides of each coefficient, and let them vote for a common reward.
+    """Add rounds to the sums of each side of a coefficient, and update the votes for a common reward.
 
     Shapes: pull (n, p), reward (n,), least (p,), sides (SIDES, p, 2), of zeros at first.
 
-    There are two candidates, each of which loses a vote to any reward that equals neither, so a reward of
-    more than a third of a side's rounds is one of them in the end.
+    There are two candidates, each of which loses a vote for every reward that equals neither, so a reward
+    that occurs in more than a third of a side's rounds is finally one of the candidates.
     """
     for t in range(pull.shape[0]):
         y = reward[t]

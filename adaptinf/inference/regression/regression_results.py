@@ -187,8 +187,8 @@ class CoefficientTests:
 
     Shapes: estimate (p,), covariance (p, p), back (p, p), df (p,) if coefficients have their own.
 
-    A combination such as a prediction far from 0 loses no digits to the offsets of the columns, because it is
-    computed from the centred coefficients.
+    A combination such as a prediction far from 0 does not lose precision through the offsets of the columns,
+    because it is computed from the centred coefficients.
     """
 
     estimate: FloatArray
@@ -369,7 +369,7 @@ class RegressionResults(Results):
         return test
 
     def _test_notes(self) -> tuple[str, ...]:
-        """Why tests of combinations are no more valid than those of single coefficients."""
+        """Why tests of combinations are not more valid than those of single coefficients."""
         if not self.naive:
             return ()
         if self.correction is not None:

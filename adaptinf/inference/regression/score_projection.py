@@ -42,7 +42,8 @@ class Projection:
 
     `df` are the degrees of freedom of the coefficients' standard errors, `leverage` the amount that one unit
     of weighted residual adds to the centered coefficients, `pull` the amount added to the others, and `gain`
-    the weight of each arm's reward in the score. With errors by unit a prediction has at most `most_df`.
+    the weight of each arm's reward in the score. With errors by unit, a prediction has at most `most_df`
+    degrees of freedom.
     """
 
     coefficient: FloatArray
@@ -77,7 +78,7 @@ def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
     In the sum over rounds of (a h)^2 times a squared residual, the part of the rounds that chose an arm has
     the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, where w = (a h / e)^2,
     if that arm's rewards are normal with one variance (Satterthwaite 1946); 1 is subtracted for its mean. For
-    the indicator of a group these are the group's own.
+    the indicator of a group, these are the group's own.
     """
     sizes = [effective_size(np.square(leverage * one[:, None])) for one in gain.T]
     return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
@@ -99,8 +100,8 @@ def weighted_projection(
 
     With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
     is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 are undefined if a row has leverage 1,
-    for example if it alone varies in some column: its residual is 0 whatever its score. If a column is
-    constant the others are centered, and the system is solved by QR of the weighted columns.
+    for example if some column varies only in that row: its residual is then 0 for any score. If a column is
+    constant, the others are centered, and the system is solved by QR of the weighted columns.
     """
     center, back = _centering(covariates)
     centered = covariates - center

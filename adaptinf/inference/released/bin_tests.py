@@ -1,7 +1,7 @@
 """Tests of an arm's mean over a bin from noisy sums, for any value of the mean; and their inversion.
 
-The proofs are in the page on intervals from locally private sums. Both tests remain valid although the sums
-themselves determine when they end.
+The proofs are in the page on intervals from locally private sums. Both tests remain valid even though the
+sums themselves determine when they end.
 
 References
 ----------
@@ -57,9 +57,9 @@ class BinReports:
         """Whether a count is expected to exceed three standard deviations of its noise.
 
         The expected count is derived from the other arms of the bin; a single arm is compared with its own
-        count. This indicates whether a ratio of the sums is meaningful. It is no basis for inference: it
+        count. This indicates whether a ratio of the sums is meaningful. It must not be used for inference: it
         depends on how long reports on this arm and the others continued, which was determined by their own
-        sums, and intervals of pairs selected by it miss more often than they should.
+        sums, and intervals for pairs selected in this way miss more often than they should.
         """
         bins = np.unique(self.bins, return_inverse=True)[1]
         others = np.bincount(bins, self.count)[bins] - self.count
@@ -143,7 +143,7 @@ class _Rows:
 def _by_arm(
     rows: _Rows, log: AdaptiveLog | PublicLog, part: str, bins: int, *, of_round: bool = False
 ) -> FloatArray:
-    """Values, or rounds, of one kind by bin and arm, NaN if absent; shape (bins, arms)."""
+    """Values, or rounds, of one kind by bin and arm; NaN if absent; shape (bins, arms)."""
     table = np.full((bins, log.n_arms), np.nan)
     for code, arm in enumerate(log.arms):
         own = rows.of(f"{part}_{arm}")
@@ -203,8 +203,8 @@ class MeanTest(Protocol):
 def coins(reports: BinReports, seed: int) -> FloatArray:
     """Standard normal draws, shape (k,), seeded by all digits of the released numbers.
 
-    The noise of the releases makes their digits as good as a fresh source; a seed must not be chosen for its
-    result.
+    Because of the noise in the releases, their digits are as good as a new source of randomness; a seed must
+    not be chosen for its result.
     """
     source = np.random.SeedSequence([int(seed), *reports.words])
     return np.random.default_rng(source).standard_normal(reports.count.size)
@@ -256,7 +256,7 @@ class BudgetTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTest:
-    """One divided by a mixture of supermartingales: valid whenever the sums stop, in finite samples."""
+    """One divided by a mixture of supermartingales: valid in finite samples, whenever the sums stop."""
 
     reports: BinReports
 
@@ -266,7 +266,7 @@ class AnytimeTest:
         return int(self.reports.count.size)
 
     def slopes(self) -> FloatArray:
-        """Exponents, shape (k, 20): from those that the rest of the trial resolves to half the noise's."""
+        """Exponents, shape (k, 20), from those that the rest of the trial resolves to half of the noise's."""
         known = self.reports
         noise = known.scale**2
         low = 2.0 / np.sqrt(known.ahead * (4.0 * noise + 0.25))
@@ -304,8 +304,8 @@ class InvertedTest:
     """Reference distribution that inverts a test of means in [0, 1].
 
     An interval is the hull of the accepted means, so a mean between accepted ones has a p-value at least as
-    large as theirs. The best-fitting mean is always accepted: if the noise moves the sums beyond the reach of
-    every mean, the interval is that point.
+    large as the smaller of theirs. The best-fitting mean is always accepted: if the noise moves the sums
+    beyond the reach of every mean, the interval is that point.
     """
 
     test: MeanTest

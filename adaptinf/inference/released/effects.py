@@ -1,7 +1,7 @@
 """Treatment effects from privately released sums: estimates, and intervals by inverting a test.
 
 A private release gives a noisy contrast sum and a noisy count of a feature's randomised rounds, or a noisy
-difference in means. All computations here are post-processing of those numbers.
+difference in means. All computations here are post-processing of these numbers.
 
 References
 ----------
@@ -81,7 +81,7 @@ def effect_from_sums(
     epsilon_sum, epsilon_count : array_like
         Privacy spent on the two releases, positive.
     minimum : array_like
-        Counts at or below this give no estimate (a quarter of the planned number of rounds).
+        Count at or below which there is no estimate (a quarter of the planned number of rounds).
 
     Returns
     -------
@@ -155,7 +155,7 @@ def effect_from_two_means(difference: ArrayLike, pulls: ArrayLike, *, scale: Arr
 def released_estimate(
     contrast_sum: ArrayLike, arrivals: ArrayLike, *, epsilon_count: ArrayLike, minimum: ArrayLike
 ) -> FloatArray:
-    """Effect 2 D/N (1 - 8/(epsilon_count N)^2), free of the count noise's second-order bias.
+    """Effect 2 D/N (1 - 8/(epsilon_count N)^2), without the second-order bias from noise in the count.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def released_estimate(
     epsilon_count : array_like
         Privacy spent on the counts.
     minimum : array_like
-        NaN if N is at or below this: a ratio whose denominator may become 0 through noise has no mean.
+        NaN if N is at or below this value: a ratio whose denominator may become 0 through noise has no mean.
 
     Returns
     -------
@@ -298,7 +298,7 @@ def _log_envelope(folded: _Folded, null: FloatArray) -> FloatArray:
 
 
 def _folded_limits(folded: _Folded, log_alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Hull of the accepted effects: bisection outwards from the accepted anchor; NaN if there is none."""
+    """Hull of the accepted effects, by bisection outwards from the accepted anchor; NaN if there is none."""
     peak, at_peak, at_minus, at_plus = _anchors(folded)
     by_peak, by_plus = at_peak > log_alpha, at_plus > log_alpha
     one = np.ones(peak.shape)
@@ -322,7 +322,7 @@ def _bisect(folded: _Folded, accepted: FloatArray, rejected: FloatArray, log_alp
 def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The inner maximum of the p-value and its values there, at -1 and at 1.
 
-    From the peak towards either end the p-value falls, and may rise again at the end because the count noise
+    From the peak towards either end, the p-value falls, and may rise again at the end because the count noise
     grows with the effect; these three points determine which effects the hull contains.
     """
     peak = np.minimum(folded.center, 1.0)

@@ -1,8 +1,8 @@
 """Effects by group from the private releases of a log.
 
-Sampling error is normal and the noise is Laplace, with scales that depend on the true effect; differences and
-quadratic forms have no distribution of a known form. Intervals of the groups are combined by Bonferroni's
-inequality.
+Sampling error is normal and the noise is Laplace, with scales that depend on the true effect; the
+distributions of differences and quadratic forms have no known form. Intervals of the groups are combined by
+Bonferroni's inequality.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _NAME = "released"
 Reason = tuple[Claim, Mapping[str, Any]]
-"""A claim about some terms, and its other values."""
+"""A claim about some terms, with its other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def log_common_pvalue(effect: NoisyEffect, groups: IntArray) -> float:
 
 
 def _smallest_level(accepts: Callable[[float], bool]) -> float:
-    """Log of the smallest alpha that rejects, for a test that also rejects at every larger one."""
+    """Logarithm of the smallest alpha that rejects, for a test that also rejects at every larger alpha."""
     rejected, accepted = 0.0, -1.0
     if accepts(rejected):
         return 0.0

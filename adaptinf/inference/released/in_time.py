@@ -87,7 +87,7 @@ class InTimeReference:
         return np.where(some[:, None], np.stack(limits, axis=-1), np.nan)
 
     def _edge(self, accepted: FloatArray, beyond: FloatArray, log_alpha: float) -> FloatArray:
-        """Where acceptance ends between two rates; the outer one if it does not end."""
+        """The point at which acceptance ends between two rates; the outer rate if it does not end."""
         outer = beyond.copy()
         whole = self._log_p(outer) > log_alpha
         for _ in range(_BISECTIONS):
@@ -167,7 +167,7 @@ def _pulls(log: AdaptiveLog | PublicLog) -> FloatArray:
 
 
 def _correction(log: AdaptiveLog | PublicLog) -> Correction | None:
-    """The correction, if the guarantee permits one, for a test that was chosen because of the releases."""
+    """The correction, if the guarantee permits one, for a test that was chosen based on the releases."""
     level = None if log.guarantee is None else log.guarantee.reward_level()
     if level is None or guarantee_refusal(level):
         return None

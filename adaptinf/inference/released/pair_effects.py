@@ -39,8 +39,8 @@ def refuse_repeated_units(
     Their tests assume the variance of a sum of independent rounds. With equal probabilities in each round,
     two rounds of one unit have contributions (2a - 1)(r - 1/2) with covariance Var(a unit's own effect) / 4,
     which is 0 only if effects do not differ between units. With m rounds per unit, the variance is up to m
-    times the one that a test assumes, and the releases do not show how much it is. `last_stretch` considers
-    only rounds after all earlier releases; `until` considers only that many rounds. A public part does not
+    times the one that a test assumes, and the releases do not show by how much. `last_stretch` considers only
+    rounds after all earlier releases; `until` considers only that number of rounds. A public part does not
     identify units, but declares the number of rounds per unit.
     """
     vary, ways = claims.SUMS_VARY_MORE(), [claims.ONE_ROUND_A_UNIT(), claims.FROM_THE_LOG()]
@@ -61,7 +61,7 @@ def refuse_repeated_units(
 
 _NAME = "released"
 _SPENT = 0.1
-"""Share of the remaining level that an epoch receives, unless it is the last that fits."""
+"""Share of the remaining level that an epoch receives, unless it is the last possible epoch."""
 _SAME = 1e-9
 
 
@@ -96,10 +96,10 @@ def epoch_share(epoch: int, *, last: bool) -> float:
 
     Notes
     -----
-    It depends only on information from before the epoch, and on every path the shares sum to at most 1. If E
-    is the epoch at which a pair was last released together, P(miss) is therefore at most the sum over e of
-    P(epoch e is reached, and its interval misses), which is the expected sum of the shares of alpha: at most
-    alpha.
+    The share depends only on information from before the epoch, and the sum of the shares is at most 1 on
+    every path. If E is the epoch at which a pair was last released together, P(miss) is therefore at most the
+    sum over e of P(epoch e is reached, and its interval misses), which is the expected sum of the shares of
+    alpha: at most alpha.
     """
     left = (1.0 - _SPENT) ** (epoch - 1)
     return left if last else _SPENT * left

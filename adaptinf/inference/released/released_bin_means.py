@@ -62,22 +62,24 @@ class BinMeans:
     so the ratio of the sums is not normally distributed around the truth. Two methods account for this:
 
     * ``"budget"``: the server weights the reports in a bin's life so that their squared weights sum to at
-      most 1; if the life ends earlier than planned, the remainder is filled up with a normal random number.
-      The statistic is then asymptotically normal for every term, whatever the stopping rule. Intervals have
-      their nominal coverage. For an arm that was dropped early, much of the budget is filled up at random,
-      and the interval is wide.
-    * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. It needs no random
-      number; for arms that remained, intervals are wider, with coverage above nominal.
+      most 1; if the life ends earlier than planned, a normal random number supplies the remainder. The
+      statistic is then asymptotically normal for every term, whatever the stopping rule. Intervals have their
+      nominal coverage. For an arm that was dropped early, much of the budget is supplied by the random
+      number, and the interval is wide.
+    * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. This method needs
+      no random number; for arms that remained, intervals are wider, with coverage above nominal.
 
-    Every term has an interval. If the noise swamps the counts, it is nearly all of [0, 1] or, occasionally, a
-    single point that misses. There is no estimate if the other arms of the bin indicate that the count would
-    be less than three standard deviations of its noise: this affects a ratio, and does not select intervals.
+    Every term has an interval. If the noise swamps the counts, the interval is nearly all of [0, 1] or,
+    occasionally, a single point that misses. There is no estimate if the other arms of the bin indicate that
+    the count would be less than three standard deviations of its noise: this affects a ratio, and does not
+    select intervals.
 
     Coverage refers to each available term, not to terms selected because of their estimates, because an
     estimate exists, or because of how long reports on them continued.
 
-    The random number is derived from `rng` and all digits of the releases. It is the same in each analysis of
-    a log, and an analyst who tries several values of `rng` must not choose among the results.
+    The random number is derived from `rng` and all digits of the releases. The random number is the same in
+    each analysis of a log, and an analyst who tries several values of `rng` must not choose among the
+    results.
 
     Non-binary rewards have a smaller variance than f (1 - f), which "budget" uses, so its intervals are then
     conservative.
@@ -124,7 +126,7 @@ class BinMeans:
             Results whose `private` is True. The estimate is sum / count, clipped to [0, 1], with a count of
             at least one standard deviation of its noise; the interval is not based on it, and occasionally
             excludes it. The interval is the convex hull of the accepted means. Details: ``participants``,
-            ``released_count``, and ``spent``, the share of the budget that reports used.
+            ``released_count``, and ``spent``, the share of the budget used by reports.
 
         Raises
         ------

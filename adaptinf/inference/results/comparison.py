@@ -85,7 +85,7 @@ _FOOT: Mapping[str, Callable[[Results], str]] = {
     "Null": lambda result: f"{result.null:g}" if result.null else "",
     "Corrected rows": _corrected_label,
 }
-"""Lines below the estimates, and the part of a result that each shows; empty lines are omitted."""
+"""Lines below the estimates, and the part of a result that each line shows; empty lines are omitted."""
 _IF_DIFFERENT = ("Model", "Outcome", "Design")
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -175,7 +175,7 @@ class Comparison:
     fixed_effects : tuple of str
         Factors whose coefficients are replaced with one line of the printed table.
     adjust : {"max-t", "holm", "bh"} or None
-        How p-values allow for the number of terms of a result; with ``"max-t"`` intervals as well.
+        How p-values (with ``"max-t"``, also intervals) are adjusted for the number of terms of a result.
     """
 
     results: Mapping[str, Results]
@@ -241,7 +241,7 @@ class Comparison:
         return [term for term in found if _factor(term[0], self.fixed_effects) is None]
 
     def _foot(self) -> dict[str, list[str]]:
-        """How each result was obtained, with one line for each property that applies to some result."""
+        """How each result was obtained, with one line for each property that applies to any result."""
         results = list(self.results.values())
         lines: dict[str, list[str]] = {
             factor: ["yes" if any(_factor(x, (factor,)) for x in one.terms) else "no" for one in results]
@@ -431,7 +431,7 @@ def compare(
 
 
 def _kind(value: Any) -> str:
-    """The type of the value, without its contents: a result or an array may fill pages."""
+    """The type of the value, without its contents, because a result or an array may fill pages."""
     return (
         repr(value)
         if isinstance(value, (int, float, str)) and len(repr(value)) <= 60

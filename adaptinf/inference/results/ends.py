@@ -17,8 +17,8 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
     """Results with intervals from the lower limit at the lowest extreme to the upper limit at the highest.
 
-    `lead` determines which of them are the estimates: ``"worst"``, ``"best"`` or, for the middle,
-    ``"bounds"``; `missing` describes the rewards that are missing.
+    `lead` determines which of the two are reported as the estimates: ``"worst"``, ``"best"`` or, for the
+    middle, ``"bounds"``; `missing` describes the rewards that are missing.
     """
     first = high if lead == "best" else low
     if lead == "bounds":

@@ -82,7 +82,7 @@ class Estimates:
 
     @property
     def at_any_length(self) -> bool:
-        """Whether the numbers are valid however the number of rounds was determined."""
+        """Whether the numbers are valid regardless of how the number of rounds was determined."""
         return self.validity == "anytime"
 
     def _instead(self, told: Stopping) -> str:
@@ -207,12 +207,12 @@ class Estimates:
 
     @property
     def min_propensity(self) -> float:
-        """Smallest propensity that the estimates divide by; NaN if they divide by none."""
+        """Smallest propensity by which the estimates divide; NaN if they do not divide by propensities."""
         values = self._detail("min_propensity")
         return float(np.nanmin(values)) if np.any(np.isfinite(values)) else math.nan
 
     def diagnostics(self) -> pd.DataFrame:
-        """Diagnostics by term: pulls, effective sample size, smallest propensity and the model's own."""
+        """Diagnostics by term: pulls, effective sample size, smallest propensity, and those of the model."""
         return pd.DataFrame(dict(self.details), index=list(self.terms))
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:

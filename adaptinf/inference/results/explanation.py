@@ -1,4 +1,4 @@
-"""The basis of a result: every claim about it, and the few lines under its table."""
+"""The basis of a result: all claims about it, and the few lines under its table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reason:
     Attributes
     ----------
     kind : str
-        Its kind: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
+        The kind of claim: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
         computed), ``"assumes"``, ``"target"`` (what is estimated), ``"advice"`` or ``"privacy"``.
     text : str
         The claim.
@@ -61,7 +61,7 @@ class Explanation:
     Attributes
     ----------
     title : str
-        Title of the table that it explains.
+        Title of the table to which the explanation refers.
     reasons : tuple of Reason
         Cautions first.
     """
@@ -180,7 +180,7 @@ def estimator_name(estimator: str) -> str:
 
 
 def assumed_briefly(explanation: Explanation, most: int) -> str:
-    """Assumptions in brief: those that were checked, then those that no log can show."""
+    """Assumptions in brief: first those that were checked, then those that no log can show."""
     asked, unasked = [], []
     for one in explanation.of("assumes"):
         words = one.short or one.text
@@ -198,7 +198,7 @@ def _fitted(reasons: Sequence[Reason], most: int) -> str:
 
 
 def joined_clauses(parts: Iterable[str], most: int) -> str:
-    """Clauses in one sentence within a number of lines: as many as fit, and how many more there are."""
+    """Clauses in one sentence within a number of lines: as many as fit, with the number of those omitted."""
     listed = list(dict.fromkeys(part for part in parts if part))
     if not listed or most < 1:
         return ""
@@ -262,7 +262,7 @@ class Footer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The model's own statement and, if it gives no reason, why terms have no limits at this level."""
+        """The model's own statement and, if that gives no reason, why terms have no limits at this level."""
         return (*self.results.notes, *self._without_interval)
 
     @property
@@ -318,7 +318,7 @@ class Footer:
 
     @property
     def corrects_rounds(self) -> bool:
-        """Whether there is a correction by round although some unit has several."""
+        """Whether there is a correction by round although some units have several rounds."""
         person = self.facts.person
         several = self.facts.n_units is not None or (person is not None and person.rounds > 1)
         return self.results.correction is not None and several

@@ -40,13 +40,13 @@ class Results(JointInference):
     validity : {"exact", "anytime", "asymptotic", "not valid"}
         Validity of the numbers for the log, without any correction.
     weights : str, optional
-        Such as ``"sqrt"``; None if the estimator has none.
+        Such as ``"sqrt"``; None if the estimator has no weights.
     covariance : ndarray, optional
         Shape (k, k); without it joint tests are refused, and simultaneous intervals are Bonferroni's.
     null : float
         Value under the null hypothesis of the tests.
     correction : Correction, optional
-        Only given if the estimator is not already valid for the log.
+        Given only if the estimator is not already valid for the log.
     details : mapping of str to ndarray
         Diagnostics by term, each of shape (k,). ``"ess"`` and ``"min_propensity"`` are also attributes.
     notes, cautions : tuple of str
@@ -57,7 +57,7 @@ class Results(JointInference):
     private : bool
         Whether the numbers come from the log's private releases alone, so its guarantee covers them.
     scores : mapping of str to ndarray, optional
-        Row-level data, only kept on request: arrays over the rounds.
+        Row-level data, kept only on request: arrays over the rounds.
     contrast_of : callable, optional
         Results for the difference of two terms, by their positions, if it has its own weights and
         distribution.
@@ -66,7 +66,7 @@ class Results(JointInference):
     -----
     The effective sample size of a term is (sum g)^2 / sum g^2 over the rounds of its arm, where g is the
     weight of a round's reward in the estimate: this many equally weighted rewards would give the same
-    precision. For a difference it is the smaller of the two arms' sizes.
+    precision. For a difference, it is the smaller of the two arms' sizes.
 
     Examples
     --------
@@ -97,7 +97,8 @@ class Results(JointInference):
         Returns
         -------
         ResultSummary
-            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` return the other formats.
+            The summary prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` return the other
+            formats.
 
         Raises
         ------
@@ -122,8 +123,8 @@ class Results(JointInference):
         Returns
         -------
         Explanation
-            Prints as text; ``to_frame()`` has one row per claim, with its kind and the result of the check of
-            an assumption.
+            The explanation prints as text; ``to_frame()`` has one row per claim, with its kind and the result
+            of the check of an assumption.
 
         Raises
         ------
@@ -163,7 +164,7 @@ class Results(JointInference):
         alpha : float
             One minus the confidence level of the intervals, between 0 and 0.5.
         unit : str, optional
-            Unit of the rewards, such as ``"clicks"``; not for lifts, which are in percent.
+            Unit of the rewards, such as ``"clicks"``; not allowed for lifts, which are in percent.
         adjust : {"max-t", "holm", "bh"}, optional
             As in `summary`; with ``"max-t"`` the intervals of all terms hold simultaneously.
 

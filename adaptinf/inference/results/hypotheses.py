@@ -319,9 +319,9 @@ def linear_test(
 ) -> LinearTest:
     """Separate tests of linear combinations; estimate (k,), covariance (k, k), freedom (k,).
 
-    Tests are normal or, if the terms have degrees of freedom, use Student's t with the smallest of those
-    involved. Differences of two terms have their own distribution if `contrast_of` provides it; joint
-    inference then uses the correlations of the terms.
+    Tests are normal or, if the terms have degrees of freedom, use Student's t with the smallest degrees of
+    freedom of those involved. Differences of two terms have their own distribution if `contrast_of` provides
+    it; joint inference then uses the correlations of the terms.
     """
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)

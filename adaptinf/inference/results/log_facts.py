@@ -92,7 +92,7 @@ class LogFacts:
     noise : {"simulation", "release"} or None
         Backend of its privacy noise.
     n_units : int or None
-        Units with more than one round; None if there are none, or errors are by unit.
+        Units with more than one round; None if there are none, or if errors are by unit.
     stated : bool
         Whether the guarantee was entered by the person who created the log, rather than computed by a design.
     person : PrivacyGuarantee or None
@@ -108,7 +108,7 @@ class LogFacts:
     stopping : Stopping or None
         How the log's number of rounds was determined; None without a log, or if it was fixed.
     owner_only : bool
-        Whether files about it are readable by their owner only.
+        Whether files about the log are readable only by their owner.
     spread : float
         Distance between the smallest and the largest reward, or width of their declared range; standard
         deviation of the rewards if the range is unknown; NaN if neither is.
@@ -180,7 +180,7 @@ class LogFacts:
     def released(cls, log: AdaptiveLog | PublicLog | Sums, outcome: str = "") -> LogFacts:
         """Facts that a table from releases alone may show, the same for a log and for its public part.
 
-        `outcome` is the assumed outcome for late ones if the table does not treat them as the design did.
+        `outcome` is the value assumed for late outcomes, if the table does not treat them as the design did.
         """
         late, reading = _late_told({} if log.design is None else log.design.parameters)
         return cls(
@@ -220,7 +220,8 @@ def evidence_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
     """Whether rows occur twice, or neighbouring rows are dependent; computed once and stored with the log.
 
-    Sums cannot show this. Recurring stretches explain similar neighbours, and are then reported alone.
+    Sums cannot show this. Recurring stretches explain similar neighbours; in that case, only the stretches
+    are reported.
     """
     if isinstance(log, Sums):
         return ()
@@ -324,7 +325,7 @@ _OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction
 _RELATIVE = ("lift", "ratio-lift")
 _NOT_LONG = (NormalReference, StudentReference, BinomialReference, BatchedReference, DifferenceReference)
 _WIDE = 0.02
-"""Standard error, in such lengths, from which an interval may be too long, if df is at least 1."""
+"""Standard error, in these lengths, above which an interval may be too long, if df is at least 1."""
 _SHOWN = 5
 USUAL = 0.05
 """One minus the level of the intervals whose absence notes explain."""
@@ -350,7 +351,7 @@ def meaningful(
 def may_lack_meaning(
     reference: Reference, estimands: Sequence[Estimand], longest: float, std_error: FloatArray
 ) -> bool:
-    """Whether an interval may be that long, checked before one is computed; std_error (k,)."""
+    """Whether an interval may be that long, which is checked before it is computed; std_error (k,)."""
     if not isinstance(reference, _NOT_LONG):
         if not isinstance(reference, EnclosedReference):
             return True
@@ -374,7 +375,7 @@ def without_meaning(
     facts: LogFacts,
     std_error: FloatArray,
 ) -> tuple[str, ...]:
-    """Why terms have no interval if theirs is uninformative; shapes as in `meaningful`."""
+    """Why terms have no interval if it would be uninformative; shapes as in `meaningful`."""
     with np.errstate(invalid="ignore"):
         left = meaningful(limits, estimands, facts.longest, std_error)
     lacking = np.isnan(left[:, 0]) & ~np.isnan(limits[:, 0])

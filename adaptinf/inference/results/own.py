@@ -42,13 +42,13 @@ def result(
 ) -> Results:
     """Turn your own estimates into a result, with the tables, tests and plots of a fit.
 
-    It can be used wherever a fit can: in `compare`, in plots, and as an analysis for `audit.coverage`,
-    `audit.power` and `audit.study`.
+    It can be used in the same places as a fit: in `compare`, in plots, and as an analysis for
+    `audit.coverage`, `audit.power` and `audit.study`.
 
     Parameters
     ----------
     estimate : mapping or Series of term to float, or array_like of shape (k,), or float
-        The estimates. A term that is an arm stands for its mean, and a pair ``(treatment, control)`` for
+        The estimates. A term that is an arm denotes its mean, and a pair ``(treatment, control)`` denotes
         their difference; simulations know the true values of these, and need `truth=` for others. NaN means
         that there is no estimate.
     std_error : as `estimate`, optional
@@ -186,7 +186,7 @@ def _plain(term: Any) -> Any:
 
 
 def _term_problems(names: Sequence[Any], log: AdaptiveLog | None) -> list[str]:
-    """Terms that are not labels, pairs with none, duplicates, and labels that are not arms of the log."""
+    """Terms that are not labels, incomplete pairs, duplicates, and labels that are not arms of the log."""
     problems = []
     for name in names:
         parts = name if isinstance(name, tuple) else (name,)
@@ -214,7 +214,7 @@ def _estimand(name: Any) -> Estimand:
 
 
 def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -> FloatArray | None:
-    """Numbers keyed by term, one for all, or in the order of the terms; shape (k,)."""
+    """Numbers keyed by term, one number for all terms, or numbers in the order of the terms; shape (k,)."""
     if isinstance(given, (Mapping, pd.Series)):
         found = {_plain(key): value for key, value in given.items()}
         missing = [name for name in names if name not in found]

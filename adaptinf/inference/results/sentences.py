@@ -60,7 +60,7 @@ def _arms(results: JointInference) -> list[Any]:
 
 
 class _Found:
-    """Numbers of a result in words; limits (k, 2)."""
+    """The numbers of a result in words; limits (k, 2)."""
 
     def __init__(
         self, results: JointInference, limits: FloatArray, alpha: float, unit: str | None, kind: str
@@ -122,7 +122,7 @@ class _Found:
         return tables.LIFTED(**values, direction="lower", size=percent(-size))
 
     def pair(self) -> JointInference | None:
-        """The difference between two levels, which is more informative than both; none otherwise."""
+        """The difference between two levels, which is more informative than either; otherwise None."""
         results = self.results
         levels = [one.kind in tables.LEVEL_KINDS for one in results.estimands]
         if levels != [True, True] or self.kind or results.contrast_of is None:
@@ -135,7 +135,7 @@ class _Found:
         return found
 
     def all_terms(self) -> str:
-        """All terms: the highest and the lowest level, or which differences are decided."""
+        """All terms: the highest and the lowest level, or the differences that are decided."""
         results = self.results
         if all(one.kind in tables.LEVEL_KINDS for one in results.estimands):
             return self._levels()
@@ -162,7 +162,7 @@ class _Found:
         return alike and len(controls) == 1 and self.results.null == 0.0
 
     def _against_control(self) -> str:
-        """Differences from one arm: which are decided, the clearest first, and which are not."""
+        """Differences from one arm: those that are decided, the clearest first, and those that are not."""
         results, places = self.results, range(len(self.limits))
         arms = [arm_label(one.treatment) for one in results.estimands]
         decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
@@ -206,7 +206,7 @@ class _Found:
         )
 
     def _level_name(self, place: int) -> str:
-        """The arm of a level, or its term if that says more."""
+        """The arm of a level, or its term if that is more informative."""
         term, arm = str(self.results.terms[place]), self.results.estimands[place].arm
         return arm_label(arm) if str(arm) == term else term
 

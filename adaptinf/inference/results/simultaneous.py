@@ -268,7 +268,7 @@ class JointInference(Estimates):
         return tuple(found)
 
     def _family_correction(self, method: str, corrected: bool) -> Correction | None:
-        """The correction for a family's level; None if none is needed or requested."""
+        """The correction for the level of a family; None if no correction is needed or requested."""
         if not corrected or self.correction is None:
             return None
         if method not in ("sidak", "bonferroni"):

@@ -56,7 +56,7 @@ _PAIR = 36
 """Number of characters in a fact placed next to another."""
 _CELL = 8
 _LISTED = 4
-"""Number of arms whose rounds are listed, however long their names."""
+"""Number of arms whose rounds are listed, regardless of the length of their names."""
 
 
 class ResultSummary:
@@ -230,7 +230,7 @@ _Block = tuple[tuple[list[str], list[str]], list[list[str]]]
 
 
 def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_Block]:
-    """Estimates, then adjusted columns: side by side if that fits a table's width, otherwise below."""
+    """Estimates, then adjusted columns: side by side if they fit the width of a table, otherwise below."""
     logs, at_once = results.log_pvalues, adjust == AT_ONCE
     test, limits = p_head(results.reference), limit_heads(alpha)
     own = {
@@ -283,14 +283,14 @@ def _block(terms: list[str], groups: list[tuple[str, dict[str, list[str]]]]) -> 
 
 
 def _in_two_columns(pairs: list[tuple[str, str]]) -> list[list[str]]:
-    """Facts in two columns, to be read down the left one first."""
+    """Facts in two columns, to be read down the left column first."""
     half = (len(pairs) + 1) // 2
     right = [*pairs[half:], *([("", "")] * (2 * half - len(pairs)))]
     return [[*a, *b] for a, b in zip(pairs[:half], right, strict=True)]
 
 
 def facts_of(results: JointInference, alpha: float) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Known facts above the estimates: those placed in two columns, and those on a line of their own."""
+    """Known facts above the estimates: those placed in two columns, and those on separate lines."""
     pairs = [pair for pair in _facts(results, alpha) if pair[1]]
     short = [pair for pair in pairs if sum(map(len, pair)) < _PAIR]
     return short, [pair for pair in pairs if pair not in short]
@@ -341,7 +341,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
 
 
 def _covered(facts: LogFacts, private: bool) -> str:
-    """The guarantee for a table's numbers: none, unless all come from releases."""
+    """The guarantee for the numbers of a table: none, unless all of them come from releases."""
     guarantee = facts.guarantee
     if guarantee is None:
         return "none" if facts.unpromised else ""

@@ -27,7 +27,7 @@ T = TypeVar("T")
 _PIECE = 10
 """Smallest width of a column whose words may be broken."""
 _RULE = "header_dec_below"
-"""The name statsmodels gives to a rule below a row."""
+"""The name that statsmodels uses for a rule below a row."""
 _KEPT = "\xa0"
 _INDENT = "  "
 """Indent of the continuation lines of a cell in the first column."""
@@ -99,7 +99,7 @@ def _narrowest(cell: str, side: str, *, head: bool, stub: bool) -> int:
 
 
 class LiteralTable(SimpleTable):  # type: ignore[misc]
-    """Cells whose every character is literal; as text at most 80 columns wide.
+    """Cells in which every character is literal; as text, at most 80 columns wide.
 
     Attributes
     ----------
@@ -111,10 +111,10 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     gap : str
         Text between two columns.
     folds : int
-        Number of first columns repeated in each block of a table whose other columns continue in a block
-        below if they do not fit; with 0, words are broken before that.
+        Number of initial columns that are repeated in each block of a table whose other columns continue in a
+        block below if they do not fit; with 0, words are broken first.
     over : bool
-        Whether a stub is on a line of the text by itself, above its row and those without a stub.
+        Whether a stub is on a separate line of the text, above its row and the following rows without a stub.
     """
 
     widths: tuple[int, ...]
@@ -124,7 +124,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     over: bool
 
     def as_text(self, **formats: Any) -> str:
-        """The table as text; formats of statsmodels make it lay out the cells itself."""
+        """The table as text; if formats of statsmodels are given, statsmodels lays out the cells."""
         return str(super().as_text(**formats)) if formats else "\n".join(self.text_lines())
 
     def text_lines(self, least: int = 0) -> list[str]:
@@ -157,7 +157,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     def _blocks(
         self, rows: list[list[str]], heads: list[bool]
     ) -> tuple[str, list[tuple[list[int], list[int]]]]:
-        """The gap, and columns side by side with their widths: one block if they fit."""
+        """The gap, and columns side by side with their widths, in one block if they fit."""
         rows = [["", *row[1:]] for row in rows] if self.over else rows
         natural = cell_widths(rows, 0)
         widths = [max(pair) for pair in zip(self.widths, natural, strict=True)]
@@ -211,7 +211,7 @@ def narrowed(
     gap: str,
     lines: Callable[[int, int], Sequence[int]] = lambda place, width: (1,),
 ) -> list[int]:
-    """Widths reduced until all columns fit, none below its floor, where this adds the fewest lines.
+    """Widths reduced until all columns fit, none below its minimum, where this adds the fewest lines.
 
     If there are several, the widest is reduced. `lines` are those of the rows of a column for a given width.
 
@@ -494,7 +494,7 @@ def limit_heads(alpha: float) -> tuple[str, str]:
 
 
 def format_number(x: float) -> str:
-    """Number for a table: four decimals, or an exponent if decimals would mislead."""
+    """Number for a table: four decimals, or an exponent if decimals would be misleading."""
     if not math.isfinite(x):
         return str(float(x))
     size = abs(x)

@@ -3,7 +3,7 @@
 The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, where m is the prediction
 of the arm's reward, and the estimate is sum h (score) / sum h. If m is the arm's mean over earlier batches,
 and h is one weight for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are sufficient.
-In the first batch no reward is known in advance; there m is the mean of the batch's other rounds, of all
+In the first batch, no reward is known in advance; there, m is the mean of the batch's other rounds, over all
 arms. With the batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
 
     score = u - z / (n - 1) + n / (n - 1) 1{arm chosen} z / e.
@@ -134,7 +134,7 @@ def slope_shares(rounds: FloatArray, share: FloatArray) -> FloatArray:
 def described_means(
     cells: Cells, codes: IntArray, h: FloatArray, found: tuple[FloatArray, FloatArray, FloatArray]
 ) -> ScoreMeans:
-    """Estimates, and the other quantities that tests and tables require.
+    """Estimates, and the other quantities required for tests and tables.
 
     Shapes: codes (k,), h the weights (B, k), found the estimates above the centre (k,), their covariance
     (k, k) and the sums of cubed contributions to their errors (k,).
@@ -222,8 +222,8 @@ def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: Scor
     Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), where w is
     the batch's share of the rounds in all batches that have a weight; given the arms, its variance is sum w^2
     s^2 / N with the batch's own s^2, or that of all batches if N is 1. Small batches have most of the weight,
-    so an s^2 of all batches would not follow the errors: skewed rewards would affect the estimate but not its
-    standard error. Degrees of freedom are Satterthwaite's for equal variances.
+    so a common s^2 for all batches would not reflect the errors: skewed rewards would affect the estimate but
+    not its standard error. Degrees of freedom are Satterthwaite's for equal variances.
     """
     about, used = cells.moments[0][..., codes], weights > 0.0
     # A batch without rounds of an arm has no weight in its mean.

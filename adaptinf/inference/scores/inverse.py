@@ -42,7 +42,7 @@ class ArmScores:
 
 
 def indicators(action: IntArray, codes: IntArray) -> FloatArray:
-    """Which rounds chose which arm; action (T,), codes (k,); returns (T, k)."""
+    """Whether each arm was chosen in each round; action (T,), codes (k,); returns (T, k)."""
     return np.asarray(action[:, None] == codes[None, :], dtype=np.float64)
 
 
@@ -71,10 +71,10 @@ def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
 
     Shapes: chosen (T, k), reward (T,); returns (T, k).
 
-    A constant added to all rewards is added to every prediction but those of the first round. In that round
-    no reward is known: its row is 0, and its weight must be 0 as well; otherwise, rewards that are all far
-    from 0 would count as noise. Every row is computed without the rewards of its round and later rounds, so
-    scores stay unbiased.
+    A constant that is added to all rewards is added to every prediction, except in the first round. In that
+    round, no reward is known: its row is 0, and its weight must be 0 as well; otherwise, rewards that are all
+    far from 0 would contribute noise. Every row is computed without the rewards of its round and later
+    rounds, so scores stay unbiased.
     """
     return predictions_after(chosen, reward)[0]
 
@@ -197,7 +197,7 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
 
 
 def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
-    """Whether a round's values depend on no context besides its cell, as far as they show.
+    """Whether a round's values depend on no context other than its cell, as far as they show.
 
     Shapes: values (T, k), cell, batch (T,); all rounds are in one cell if `cell` is None.
 
@@ -212,7 +212,7 @@ def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | 
 
 
 def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
-    """Whether combined weights from a round's own propensities depend on no context besides its cell.
+    """Whether combined weights from a round's own propensities depend on no context other than its cell.
 
     Shapes: propensities (T, k), cell, batch (T,); all rounds are in one cell if `cell` is None.
     """

@@ -5,14 +5,14 @@ and j is
 
     delta_ij = sum h_t (score_ti - score_tj) / sum h_t,
 
-in which effects common to both arms cancel. Levels d solve the normal equations of the least squares fit of
-d_i - d_j to delta_ij with weights (sum h_t)^2, which are close to the contrasts' precisions, so differences
-of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in
-which all rounds have equal weight: v_t divides one unit among the arms that could be chosen in round t, in
-proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over the period,
-including those of arms that were added or removed. Arms that are not connected by a chain of common rounds
-are shifted separately. All of this is linear in the scores, given the weights, so the contribution of a round
-to the errors of all levels is known, and with it their covariance.
+in which effects common to both arms cancel. The levels d solve the normal equations of the least-squares fit
+of d_i - d_j to delta_ij with weights (sum h_t)^2, which are close to the contrasts' precisions, so
+differences of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk -
+d_k), in which all rounds have equal weight: v_t divides one unit among the arms that could be chosen in round
+t, in proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over the
+period, including those of arms that were added or removed. Arms that are not connected by a chain of common
+rounds are shifted separately. All of this is linear in the scores, given the weights, so the contribution of
+a round to the errors of all levels is known, and with it their covariance.
 
 References
 ----------
@@ -55,7 +55,7 @@ _MOST = 1_000_000_000
 _SMALL = 500_000
 """Pairs times rounds up to which NumPy is fast enough that loading Numba does not pay off."""
 _FEWEST_ALIKE = 0.125
-"""Number of stretches with equal weights, as a share of rounds, up to which each is processed at once."""
+"""Number of stretches with equal weights, as a share of rounds, up to which each is processed in one step."""
 # With up to this many columns, a matrix product column by column is faster than BLAS.
 _NARROW = 6
 # A block of rounds has this many numbers, half a megabyte, and stays in the processor's cache.
@@ -107,7 +107,7 @@ class LogRounds(NamedTuple):
 class Pairs:
     """Pairs of arms that are compared; first, second (P,), out of `size` arms.
 
-    `order` contains the pairs by arm, first arms and second ones, their signs, and where each arm's pairs
+    `order` contains the pairs by arm (first arms, then second arms), their signs, and where each arm's pairs
     begin; `compiled` indicates whether sums over them justify loading Numba.
     """
 
@@ -194,7 +194,7 @@ class Pairs:
 
 
 def _stretches(inverse: FloatArray) -> list[slice] | None:
-    """Consecutive rounds with the same inverses, None if most are alone; inverse (n, k)."""
+    """Consecutive rounds with the same inverses, or None if most rounds differ; inverse (n, k)."""
     starts = [0, *moves(inverse, None).tolist(), len(inverse)]
     if len(starts) - 1 > _FEWEST_ALIKE * len(inverse):
         return None
@@ -378,7 +378,7 @@ def projected(rounds: LogRounds) -> Projection:
 def joint_means(rounds: LogRounds) -> ScoreMeans:
     """Levels of arms, and the quantities that tests and tables require.
 
-    Arms without a reward get NaN and do not affect the others' levels.
+    Arms without a reward have NaN, and do not affect the levels of the others.
     """
     there = np.flatnonzero(rounds.tabled[0] > 0.0)
     if len(there) < len(rounds.tabled[0]):
@@ -578,7 +578,7 @@ def rounds_of(
 
 
 def whole_pieces(rounds: Rounds) -> Pieces:
-    """Rounds scored at once, in pieces."""
+    """Rounds that are scored together, in pieces."""
     step = _piece(rounds.scores.shape[1], len(rounds.time))
 
     def pieces(scored: bool) -> Iterator[Rounds]:
@@ -591,7 +591,7 @@ def whole_pieces(rounds: Rounds) -> Pieces:
 
 
 def _piece(size: int, n_rounds: int) -> int:
-    """Number of rounds processed at once, given the number of arms."""
+    """Number of rounds that are processed together, given the number of arms."""
     half = size * (size - 1) // 2
     # Compiled sums need no array of all pairs.
     few = too_many(size, n_rounds) or half * n_rounds > _SMALL

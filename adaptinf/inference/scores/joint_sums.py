@@ -136,7 +136,7 @@ class Batches:
 
 
 def batch_levels(cells: Cells, batches: Batches, pulled: tuple[FloatArray, FloatArray]) -> ScoreMeans:
-    """Levels of arms, and the quantities that tests and tables require; pulled (k,) each, rewards and sums.
+    """Levels of arms, and the quantities required for tests and tables; pulled (k,) each, rewards and sums.
 
     Arms without a reward get NaN and do not affect the others' levels.
     """

@@ -197,14 +197,14 @@ def movement(slope: FloatArray, squares: FloatArray) -> float:
 
 
 def pair_movement(influence: FloatArray, weight: FloatArray, time: FloatArray) -> float:
-    """Probability of so large a slope for one contrast; influence (T, 2), weight, time (T,)."""
+    """Probability of a slope at least this large for one contrast; influence (T, 2), weight, time (T,)."""
     total = weight.sum()
     slope = (influence[:, 0] - influence[:, 1]) * (time - weight @ time / (total if total > 0.0 else 1.0))
     return movement(slope.sum(keepdims=True), (slope @ slope)[None])
 
 
 def negligible(size: FloatArray, above: FloatArray, origin: float) -> BoolArray:
-    """Whether standard errors are rounding error of constant scores; size, above (k,)."""
+    """Whether standard errors are only rounding error of constant scores; size, above (k,)."""
     level = np.maximum(np.abs(above), np.abs(above + origin))
     return np.asarray(size <= ROUNDING * level, dtype=np.bool_)
 
@@ -219,7 +219,7 @@ def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
     """Expected successes or failures, whichever is fewer, in an effective sample size; shape (...,).
 
     If they are few, the rounds with large weights rarely contain one, and an estimate and its standard error
-    are too small together.
+    are too small at the same time.
     """
     share = np.asarray(rate, dtype=float)
     return np.asarray(np.asarray(ess, dtype=float) * np.minimum(share, 1.0 - share))

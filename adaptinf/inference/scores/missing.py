@@ -47,9 +47,9 @@ class PastRewards:
     Attributes
     ----------
     mean : ndarray of shape (T, k)
-        Mean of the rewards; that of all arms if the arm has none, 0 if there is none at all.
+        Mean of the rewards; that of all arms if the arm has none, and 0 if there are no rewards at all.
     share : ndarray of shape (T, k)
-        Share of the rounds whose reward is observed; 1 if the arm has none.
+        Share of the rounds whose reward is observed; 1 if the arm has no rounds.
     count : ndarray of shape (T, k)
         Number of the arm's observed rewards, in any stratum.
     pooled : ndarray of shape (T,)
@@ -75,8 +75,8 @@ def past_rewards(
     Shapes: action, reward, observed, stratum (T,), codes (k,), known (T,). Rewards that are not observed are
     not used. If `known` is given, the reward of round s is used from row ``known[s]`` on, otherwise from the
     next row on. Whether a round's reward is observed is used from the next row on in any case: a round whose
-    reward is pending does not count as one without a reward, and a log does not contain the time at which it
-    became certain that no reward would arrive.
+    reward is pending is not counted as a round without a reward, and a log does not contain the time at which
+    it became certain that no reward would arrive.
     """
     rounds, size = len(action), len(codes)
     value = np.where(observed, reward, 0.0)
@@ -147,7 +147,7 @@ def strata(
 ) -> tuple[IntArray, tuple[str, ...], tuple[str, ...]]:
     """Strata from contexts with few values, the names of these contexts, and those omitted.
 
-    A context is added as long as this gives at most `most` strata. Shapes: context (T,); returns (T,).
+    A context is added as long as there are at most `most` strata. Shapes: context (T,); returns (T,).
     """
     codes, number = np.zeros(n_rounds, dtype=np.int64), 1
     used, left_out = [], []

@@ -1,8 +1,8 @@
-"""Whether an effect visibly changes over the rounds, based on the weighted scores of its estimate.
+"""Evidence that an effect changes over the rounds, based on the weighted scores of its estimate.
 
 With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 if the effect is
-constant, whatever is common to all arms, because h is known before s. It detects a trend, and an effect that
-changes once, but not one that varies with the hour of the day.
+constant, regardless of effects common to all arms, because h is known before s. The test detects a trend, and
+an effect that changes once, but not an effect that varies with the hour of the day.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adaptinf.inference.scores.unit_errors import totals_by_unit
 from adaptinf.typing import FloatArray, IntArray
 
 SEEN = 5e-4
-"""P-value below which an effect is reported as changing; with several effects, each gets its share.
+"""P-value below which an effect is reported as changing, divided among several effects.
 
 In clean logs of bandits, p-values are approximately uniform: of 1,000 logs from each of five designs, 0 to 2
 were below .002. At most 3 of 1,000 such logs may be reported as changing. The probability of more is .2% at

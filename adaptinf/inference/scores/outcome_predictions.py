@@ -1,4 +1,4 @@
-"""Outcome models for AIPW: predictions of rewards that only use the past, and checks of user-supplied ones.
+"""Outcome models for AIPW: predictions of rewards that use only the past, and checks of users' predictions.
 
 References
 ----------
@@ -291,7 +291,7 @@ def running_ridge(
 def foresight_problems(
     action: IntArray, reward: FloatArray, predicted: FloatArray, codes: IntArray
 ) -> list[tuple[int, str]]:
-    """Signs that predictions were computed from the very rewards that they predict.
+    """Evidence that predictions were computed from the same rewards that they predict.
 
     Shapes: action (T,), reward (T,), predicted (T, k), codes (k,).
     """

@@ -38,7 +38,7 @@ class PairRounds(NamedTuple):
 
     Shapes: action, reward, propensity, time (T,), propensities (T, K), first (P,), the treatments, place
     (K,), of each arm among them, P for the control `second` and -1 for others. Weights are combined, or
-    uniform; without running means (`running` is False) rewards are weighted as they are.
+    uniform; without running means (`running` is False), the rewards themselves are weighted.
     """
 
     action: IntArray
@@ -157,7 +157,7 @@ def _weigh(rounds: PairRounds, t: int, state: FloatArray) -> None:
 
 @kernel
 def _learn(rounds: PairRounds, t: int, chosen: int, state: FloatArray) -> None:
-    """Add the round's reward to the running mean of its arm, and of the arms that have none yet."""
+    """Add the round's reward to the running mean of its arm, and of the arms that have no rewards yet."""
     if not rounds.running:
         return
     above = rounds.reward[t] - rounds.origin

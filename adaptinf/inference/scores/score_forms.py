@@ -10,7 +10,7 @@ prediction is a line in the covariates x,
 and without covariates that mean. The slope is the ridge estimate (S_xx + penalty diag(s^2))^(-1) S_xy, where
 S contains the arm's sums of squares and products about its means and s the covariates' standard deviations
 over the earlier batches. Before an arm's first round, means and slopes are those of all arms. In the first
-batch nothing is known in advance: as without covariates, the prediction is the mean of the batch's other
+batch, nothing is known in advance: as without covariates, the prediction is the mean of the batch's other
 rounds, of all arms.
 
 References
@@ -35,7 +35,7 @@ from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9
-"""Ratio of variance to squared mean below which a covariate counts as constant."""
+"""Ratio of variance to squared mean below which a covariate is treated as constant."""
 # A variance below this share of the size of its terms is their rounding error.
 _ROUNDING = 1e-15
 
@@ -59,7 +59,7 @@ class Forms(NamedTuple):
 
 
 def earlier_lines(sums: FloatArray, covariates: Sequence[int], penalty: float) -> FloatArray:
-    """Predictions of each entry of v from the batches before; of the first batch, the batch's own means.
+    """Predictions of each entry of v from earlier batches; for the first batch, the batch's own means.
 
     Shapes: sums (D, D, B, K), of products of two entries of v; returns (B, K, D, D), the last axis that of v.
     """
@@ -166,7 +166,7 @@ def covariance_of(products: Products, forms: Forms) -> FloatArray:
 
 
 def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
-    """Sums of squares, 0 if only rounding error is left; whole (B, D, D), once, twice (B, P, S, D, D)."""
+    """Sums of squares, 0 if only rounding error remains; whole (B, D, D), once, twice (B, P, S, D, D)."""
 
     def total(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
         own, gain = forms.own, forms.gain

@@ -2,7 +2,7 @@
 
 A `Stream` defines how rounds are scored and weighted. Accumulators call `enter` for each round's weights and
 predictions and pass its reward to `learn`: the means of arms here, drift in `diagnostics.accumulators`, and
-pieces of scores for levels that arms share in `joint`. Short logs get the same scores from `inverse`, in
+pieces of scores for levels that arms share in `joint`. For short logs, `inverse` computes the same scores in
 NumPy.
 
 References
@@ -68,7 +68,7 @@ class Stream(NamedTuple):
     batch: IntArray
     middle: FloatArray
     pair: bool
-    """Whether there are two arms with one weight per round, whose contrast may change."""
+    """Whether there are two arms with one weight per round, so that their contrast may change."""
 
 
 def streamed_means(
@@ -253,8 +253,8 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
 def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
     """Weight of an arm in a round in which every arm could be chosen: uniform, sqrt or two-point.
 
-    `enter` stores the same weights for all arms, because a pass that needs each weight once is then a sixth
-    faster.
+    `enter` stores the same weights for all arms, because a pass that needs each weight only once is then
+    faster by a sixth.
     """
     if stream.weights == _UNIFORM:
         return 1.0 if t >= stream.start else 0.0

@@ -5,8 +5,8 @@ error of its score, (1{arm chosen} / e_t - 1) (y_t - m_t), has mean 0 given all 
 everything before the draw. These errors are therefore uncorrelated over all rounds, even if a policy that
 learns from all units makes them dependent. The remainder of a unit's sum consists of its own potential
 rewards, which are independent of those of other units. The sums by unit are therefore uncorrelated, and their
-squares add up to the variance. One condition: a unit's potential reward depends only on the arm of its round,
-not on those of its earlier rounds (no carry-over).
+squares add up to the variance. There is one condition: a unit's potential reward depends only on the arm of
+its round, not on the arms of its earlier rounds (no carry-over).
 
 If the arm is drawn once for all rounds of a unit, their errors share one draw, and a prediction from the
 unit's own earlier rewards would depend on its result, which biases the score. Therefore a prediction only
@@ -118,7 +118,7 @@ def _without_rounding(covariance: FloatArray, estimate: FloatArray) -> FloatArra
 
 
 def where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
-    """Covariance, NaN if fewer than 5 units had an event; covariance (k, k), events (k,)."""
+    """Covariance, or NaN if fewer than 5 units had an event; covariance (k, k), events (k,)."""
     few = np.where(events < FEWEST_EVENTS, np.nan, 0.0)
     return np.asarray(covariance + few[:, None] + few[None, :], dtype=np.float64)
 
@@ -144,8 +144,8 @@ def effective_units(weights: FloatArray, chosen: FloatArray, unit: IntArray) -> 
     Shapes: weights, chosen (T, k), unit (T,); returns (k,).
 
     H is the sum of the weights of all rounds of a unit, so H^2 is its share of the variance if its rounds are
-    similar. It is the number of units assigned to the arm if all have equal weights, and less if few units
-    have most of the rounds.
+    similar. It equals the number of units assigned to the arm if all have equal weights, and is smaller if a
+    few units have most of the rounds.
     """
     had = totals_by_unit(chosen, unit) > 0.0
     squares = np.where(had, totals_by_unit(weights, unit), 0.0) ** 2
@@ -166,9 +166,10 @@ def others_means(
     is `others_mean` of the whole log at these rounds; shapes (T,), (T,). If `arrival` is given, shape (T,),
     the reward of round s is used from row ``arrival[s]`` on, otherwise from the next row on.
 
-    Before other units had the arm, it is the mean of all their earlier rewards. Rounds that precede every
-    reward from another unit have no prediction; the first reward is used instead, and these rounds must be
-    given zero weight. If a constant is added to all rewards, all predictions increase by that constant.
+    Before any other unit has had the arm, it is the mean of all earlier rewards of other units. Rounds that
+    precede every reward from another unit have no prediction; the first reward is used instead, and these
+    rounds must be given zero weight. If a constant is added to all rewards, all predictions increase by that
+    constant.
 
     If the arm of a unit is drawn once and the design learns, other units' later arms, and therefore the
     predictions for the unit's later rounds, depend slightly on the draw, but not on the unit's own rewards.

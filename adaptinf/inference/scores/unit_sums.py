@@ -108,8 +108,8 @@ def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
 def _units_with_events(cells: Cells, totals: UnitTotals) -> FloatArray:
     """Units with an event under each arm, infinite if rewards have none; shape (K,).
 
-    With two values, the rarer is an event. With several, all but 0 are events if at least half are 0; another
-    value that is as common cannot be detected from sums.
+    With two values, the rarer is an event. With more than two values, all except 0 are events if at least
+    half of them are 0; another value that is equally common cannot be detected from sums.
     """
     events, others = totals.by_arm("events"), totals.by_arm("others")
     raw = cells.about(0.0).moments[0]

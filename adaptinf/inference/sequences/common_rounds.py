@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def common_rounds(profile: LogProfile, quantity: Quantity) -> BoolArray | None:
-    """Rounds in which all of a quantity's arms were possible, (T,), for sums batches, (B,); None if all were.
+    """Rounds, (T,), or batches, (B,), in which all of a quantity's arms were possible; None if all were.
 
     Whether a round is used is known before its arm is drawn, so the scores of the rounds used are a
     martingale around the same mean.

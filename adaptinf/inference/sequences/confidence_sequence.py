@@ -196,12 +196,12 @@ class ConfidenceSequence:
     -----
     Sample means require one assumption: whenever an arm is pulled, its expected reward given the past is the
     same. An arm's rewards in the order of its pulls, centred at its mean, are then martingale differences,
-    and no propensities are needed; this covers UCB and every other design that does not randomise.
+    and no propensities are needed; this covers UCB and all other designs that do not randomise.
 
     Inverse-propensity scores (ipw, aipw) require the propensities with which the design chose arms, and a
     quantity whose expected value given the past is the same in every round; contexts may affect rewards and
-    propensities as long as they are drawn afresh. The expected value of a contrast does not change if all
-    arms drift alike. Rounds in which an arm had propensity 0 are left out.
+    propensities, as long as they are drawn independently in each round. The expected value of a contrast does
+    not change if all arms drift alike. Rounds in which an arm had propensity 0 are omitted.
 
     Examples
     --------
@@ -294,15 +294,15 @@ class ConfidenceSequence:
             The default is betting or, for sums, the asymptotic sequence. All but the last are valid at every
             sample size. Betting, empirical Bernstein and the gamma-exponential mixture adapt to the variance
             and require rewards with a known range; the beta-binomial mixture is for sample means of rewards
-            that always equal one of its two ends, such as 0 and 1. Which of them is narrower depends on the
-            rewards and their number (`recommend` lists the one expected to be narrower first). The normal
-            mixture does not adapt, and requires a range or `sigma`. The asymptotic sequence requires neither.
-            With sums, the last two and the beta-binomial mixture are available.
+            that always equal one of its two ends, such as 0 and 1. Which of these is narrower depends on the
+            rewards and their number (`recommend` first lists the sequence that is expected to be narrower).
+            The normal mixture does not adapt, and requires a range or `sigma`. The asymptotic sequence
+            requires neither. With sums, the last two and the beta-binomial mixture are available.
         alpha : float
             Level for which the sequence is tuned, between 0 and 0.5. It is valid at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
             Scores. By default, contrasts use aipw if its scores have known bounds, and otherwise ipw, so that
-            drift common to both arms does no harm; policies use ipw. Arm means use sample means, or ipw if
+            drift common to both arms is harmless; policies use ipw. Arm means use sample means, or ipw if
             contexts may have affected the assignment. Contrasts use sample means if `stationary` is True, or
             if the log does not have the design's propensities. With scores, each contrast uses the rounds in
             which both of its arms could be chosen, and arm means use those in which all of them could.
@@ -318,7 +318,7 @@ class ConfidenceSequence:
             For mixtures and the asymptotic sequence: number of scores at which they are narrowest, fixed in
             advance; by default 1000.
         start : int, optional
-            For the asymptotic sequence: number of rewards before which it excludes nothing, by default 100.
+            For the asymptotic sequence: number of rewards before which no value is excluded, by default 100.
             The rewards counted are those of the arm, of the rarer arm in a contrast, or of the arms that a
             policy chooses.
         null : float
@@ -342,8 +342,8 @@ class ConfidenceSequence:
 
         Notes
         -----
-        Everything that tunes a sequence must be fixed before the data are seen: tuning `t_opt` to the length
-        at which a log happened to stop is not allowed.
+        All tuning parameters of a sequence must be fixed before the data are seen: `t_opt` must not be tuned
+        to the length at which a log happened to stop.
 
         The contrast of sample means divides alpha between its two arms. The contrast of scores is a single
         sequence.
@@ -422,7 +422,7 @@ def _smallest(profile: LogProfile, quantity: Quantity) -> float:
 
 
 def _check_data(log: object, target: Any) -> None:
-    """Refuse anything that is not a log, and refuse sums if rows are needed."""
+    """Refuse objects that are not logs, and refuse sums if rows are needed."""
     if not isinstance(log, Sums):
         require_log("ConfidenceSequence", log)
     elif target == "policy-value":

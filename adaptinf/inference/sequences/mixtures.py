@@ -70,8 +70,8 @@ def beta_bounds(
 
     Shapes: score (n,), counts (r,), bounds (r,).
 
-    The log wealth is convex in the claimed mean, and at most 0 at the scores' own mean; below that the wealth
-    decreases wherever it exceeds 1, and bisection finds the bound.
+    The log wealth is convex in the claimed mean, and at most 0 at the scores' own mean; below that, the
+    wealth decreases wherever it exceeds 1, and bisection finds the bound.
     """
     low = 0.0
     for r in range(len(counts)):

@@ -1,4 +1,4 @@
-"""Which confidence sequences a log supports: checks before any computation."""
+"""The confidence sequences that a log supports, checked before any computation."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
 
 
 def _never(profile: LogProfile, quantity: Quantity) -> dict[str, Any]:
-    """Arms that were never all available, and the one that was available least often."""
+    """Arms that were never all available simultaneously, and the arm that was available least often."""
     worst = max(quantity.among, key=lambda code: profile.impossible[code])
     arms = "the two arms" if len(quantity.codes) > 1 else "the requested arms"
     rounds = {"n": int(profile.impossible[worst]), "rounds": profile.log.n_rounds}

@@ -1,7 +1,7 @@
 """Facts for claims about one confidence sequence on one kind of scores, and about a fit.
 
 With weights w of a value, propensities e and means m of the arms' own rewards, the scores are w 1{A = k} (y -
-m_k) / e + sum w_k m_k. A drift shared by both arms of a contrast does not affect its value.
+m_k) / e + sum w_k m_k. Drift that is common to both arms of a contrast does not affect its value.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def shape_cautions(
 
 
 def _distinct(parts: Sequence[LogProfile]) -> Sequence[LogProfile]:
-    """Each part of a log once."""
+    """Each distinct part of a log, once."""
     return list({id(part): part for part in parts}.values())
 
 

@@ -101,13 +101,13 @@ class ScoreLaw:
 class SequenceMethod:
     """One confidence sequence.
 
-    `options` are its own tuning arguments; `bounds` indicates for an estimator whether the bounds of its
+    `options` are its own tuning arguments; `bounds` indicates, for each estimator, whether the bounds of its
     scores must be known. `bets` indicates a wealth for either side, with half of alpha each, on scores that
     need no upper bound. `two_valued` indicates whether the sequence is for sample means of rewards that are
-    always at one end of their range. `offered` indicates whether errors suggest it. `distance` is the
-    expected distance of one side's bound from the mean, for those whose wealth has its own form.
-    `batch_sides` are the sides if sums of scores are known only at the ends of batches, None if these are
-    insufficient.
+    always at one end of their range. `offered` indicates whether it is suggested in error messages.
+    `distance` is the expected distance of one side's bound from the mean, for those whose wealth has its own
+    form. `batch_sides` are the sides if sums of scores are known only at the ends of batches, None if these
+    are insufficient.
     """
 
     name: str
@@ -129,7 +129,7 @@ class SequenceMethod:
 
     @property
     def label(self) -> str:
-        """Its label if it is valid."""
+        """The label of the sequence if it is valid."""
         return "anytime" if self.anytime else "asymptotic"
 
 

@@ -39,9 +39,10 @@ class SequenceResults(Results):
 
     Notes
     -----
-    The intervals are running intersections: a value once excluded remains excluded. With probability at least
-    1 - alpha the true value is never excluded, at any round, however the log was stopped. Limits are NaN if
-    every value has been excluded, which has probability at most alpha under the assumptions.
+    The intervals are running intersections: a value that has been excluded remains excluded. With probability
+    at least 1 - alpha the true value is never excluded, at any round, regardless of how the log was stopped.
+    Limits are NaN if every value has been excluded, which has probability at most alpha under the
+    assumptions.
 
     P-values are anytime-valid: at most alpha exactly if the sequence at alpha has ever excluded the null, and
     the probability that this ever happens under the null is at most alpha. Standard errors and their ratios

@@ -1,7 +1,7 @@
-"""Confidence sequences from sums by batch: intervals after each batch, and none in between.
+"""Confidence sequences from sums by batch, with intervals only at the ends of batches.
 
-A sequence that is valid at every round is valid at the ends of batches, where only the number of scores,
-their sum and the sum of their squares are needed.
+A sequence that is valid at every round is also valid at the ends of batches, at which only the number of
+scores, their sum and the sum of their squares are needed.
 """
 
 from __future__ import annotations

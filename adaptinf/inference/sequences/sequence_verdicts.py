@@ -25,7 +25,7 @@ _USUAL_ALPHA = 0.05
 
 
 def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order: Order) -> list[Verdict]:
-    """A verdict for each sequence on each kind of scores; refused ones come last.
+    """A verdict for each sequence on each kind of scores; refused sequences come last.
 
     `order` contains the rank of sequences among other methods, and that of sample means that contexts may
     have biased.
@@ -41,11 +41,11 @@ def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order
 
 
 def _key(verdict: Verdict) -> tuple[Any, ...]:
-    """Rank: methods valid at every round come before asymptotic ones, and then the narrowest.
+    """Rank: methods valid at every round come before asymptotic methods, and narrower before wider ones.
 
     No fixed list can determine which is the narrowest, because this depends on the number of rounds and the
-    variance. The widths are expected ones, which do not use any arm's own rewards, so this choice does not
-    invalidate intervals.
+    variance. The widths are expected widths, which do not depend on any arm's own rewards, so this choice
+    does not invalidate intervals.
     """
     width = verdict.length if verdict.valid else 0.0
     return not verdict.valid, verdict.rank, verdict.label != "anytime", width

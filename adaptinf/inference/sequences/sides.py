@@ -1,8 +1,8 @@
 """One-sided confidence sequences, and bettors' wealth against a claimed mean.
 
-Each function is for the lower side: scores with one conditional mean in every round, bounded below by a value
-known before the round, and evidence that the mean is larger than claimed. The upper side is the same with
-mirrored scores.
+Each function is for the lower side: scores with the same conditional mean in every round, bounded below by a
+value known before the round, and evidence that the mean is larger than claimed. The upper side is the same
+with mirrored scores.
 
 References
 ----------
@@ -82,8 +82,8 @@ def bernstein_sums(
 
     Shapes: score (n,), bet (n,), centre (n,), scale (n,); returns gain, stake (n,).
 
-    For y >= -1 and 0 <= b < 1: exp(b y - psi(b) y^2) <= 1 + b y with psi(b) = -log(1 - b) - b. With
-    y = (score - centre)/scale and b = bet * scale the expected factor is at most exp(bet (mean - centre)).
+    For y >= -1 and 0 <= b < 1: exp(b y - psi(b) y^2) <= 1 + b y with psi(b) = -log(1 - b) - b. With y =
+    (score - centre)/scale and b = bet * scale, the expected factor is at most exp(bet (mean - centre)).
     """
     share = bet * scale
     penalty = (-np.log1p(-share) - share) / scale**2
@@ -105,7 +105,7 @@ def mixture_scale(variance: float, alpha: float) -> float:
     """Scale of the two-sided normal mixture that is narrowest at a given accumulated variance.
 
     The derivative of the bound in r vanishes if u - log(u) = 1 + 2 log(1/alpha) with u = 1 + v/r. A common
-    closed form replaces u - 1 by 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
+    closed form replaces u - 1 with 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
     instead of the solution 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
     """
     # The equation u - log(u) = 1 + 2 log(1/alpha) is equivalent to u exp(-u) = alpha^2 / e, and branch -1 of
@@ -125,7 +125,7 @@ def _factor(score: float, bet: float, floor: float, mean: float, cap: float) -> 
 
 @compiled
 def betting_peak(score: FloatArray, bet: FloatArray, floor: FloatArray, mean: float, cap: float) -> float:
-    """Largest log wealth that a bettor against a claimed mean ever had; score, bet (n,), floor (n,)."""
+    """Largest log wealth that a bettor against a claimed mean ever reached; score, bet (n,), floor (n,)."""
     wealth, top, offset, peak = 1.0, 1.0, 0.0, 0.0
     for i in range(len(score)):
         wealth *= _factor(score[i], bet[i], floor[i], mean, cap)

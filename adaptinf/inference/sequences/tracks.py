@@ -76,7 +76,7 @@ class SingleTrack:
         return min(0.0, math.log(self.shares) - max(self.peaks(null)))
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that contain every interval, rounded like its ends."""
+        """Limits that contain every interval, rounded like the ends of the intervals."""
         low, high = self.lower.lowest, self.mirror - self.upper.lowest
         return self.origin + self.width * low, self.origin + self.width * high
 
@@ -96,7 +96,7 @@ class DifferenceTrack:
         return _nonempty(low_first - high_second, high_first - low_second)
 
     def estimates(self, rounds: IntArray) -> FloatArray:
-        """Estimates after some rounds, shape (r,); NaN before both have a score."""
+        """Estimates after some rounds, shape (r,); NaN before both arms have a score."""
         return np.asarray(self.first.estimates(rounds) - self.second.estimates(rounds), dtype=np.float64)
 
     def log_pvalue(self, null: float) -> float:
@@ -106,15 +106,16 @@ class DifferenceTrack:
         return min(0.0, math.log(2.0 * self.first.shares) - max(above, below))
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that contain every interval, rounded like its ends."""
+        """Limits that contain every interval, rounded like the ends of the intervals."""
         (low_first, high_first), (low_second, high_second) = self.first.enclosure(), self.second.enclosure()
         return low_first - high_second, high_first - low_second
 
     def _peak(self, null: float, side: int) -> float:
-        """Largest threshold at which one end passed the null.
+        """Largest threshold at which one end has passed the null.
 
         It is the largest value, over means of the second arm, of the smaller of two peaks: against the first
-        arm's mean on this side, and against the second's on the other. As one increases, the other decreases.
+        arm's mean on this side, and against the second's on the other. As one of the peaks increases, the
+        other decreases.
         """
 
         def peaks(value: float) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Expected width of a confidence sequence at a log's last round, from counts and pooled moments alone.
 
-The scores are assumed to have one distribution in every round: rewards with the pooled mean and variance (0
-or 1 with a certain probability, and otherwise the mean), drawn with the average inverse propensity. The log
-wealth is replaced by its expectation.
+The scores are assumed to have the same distribution in every round: rewards with the pooled mean and variance
+(0 or 1 with a certain probability, and otherwise the mean), drawn with the average inverse propensity. The
+log wealth is replaced by its expectation.
 """
 
 from __future__ import annotations

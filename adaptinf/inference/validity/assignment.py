@@ -1,4 +1,4 @@
-"""Tests of assignment: whether a context visibly determines the arm, or arms' shares change over time.
+"""Tests of assignment: whether the data show that a context determines the arm, or that arms' shares change.
 
 References
 ----------
@@ -97,7 +97,7 @@ def shares_pvalue_of_counts(pulls: FloatArray) -> float:
 
 
 def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
-    """P-value for too few runs of one arm within batches; all rounds count as one if there are none.
+    """P-value for too few runs of one arm within batches (or, without batches, over all rounds).
 
     Shapes: action, batch, from 0 (T,).
 
@@ -179,7 +179,7 @@ def _pooling_z(number: FloatArray, first: FloatArray, second: FloatArray) -> flo
 
 
 def _least_rounds(totals: IntArray | FloatArray) -> int:
-    """Length of a stretch in which even the rarest arm is expected often enough; totals (K,)."""
+    """Length of a stretch in which even the rarest arm is expected to occur often enough; totals (K,)."""
     drawn = totals[totals > 0]
     rarest = float(drawn.min() / drawn.sum()) if len(drawn) else 1.0
     return max(_STRATUM, math.ceil(_LEAST_EXPECTED / rarest))

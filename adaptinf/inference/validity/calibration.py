@@ -1,4 +1,4 @@
-"""The propensities of a log: how they are known, and whether arms were chosen according to them.
+"""The propensities of a log: their source, and whether arms were chosen according to them.
 
 If e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
 rounds selected by the past and the context are martingales with predictable variance equal to the sum of e
@@ -7,7 +7,7 @@ are used together, also with weights 1 / e(a), whose variance is the sum of 1 / 
 
 If only the chosen arms' propensities p are known, the sum of 1{A = k} / p - 1 over the rounds in which arm k
 was possible is a martingale too, whose variance is estimated without bias by the sum of 1{A = k} (1 - p) /
-p^2. An arm that was added late, but counts as possible before, has a sum far below 0. Both tests are fast
+p^2. An arm that was added late, but is treated as possible before, has a sum far below 0. Both tests are fast
 enough for every fit.
 
 References
@@ -67,7 +67,7 @@ DOUBTED = 1e-3
 _LEAST_VARIANCE = 25.0
 """Adjacent groups of rounds are merged until their count has this variance."""
 _FEWEST = 100
-"""Number of rounds below which no arm's count can have that variance: a round adds at most a quarter."""
+"""Number of rounds below which no arm's count can have that variance, to which a round adds at most 1/4."""
 _LARGEST_STEP = 0.2
 """Largest share of a round, in standard deviations, for a sum of inverse propensities to count as normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
@@ -80,10 +80,10 @@ _BLOCK, _MOST = 4096, 2_000_000
 
 
 def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
-    """How the choices deviate from the propensities; empty if nothing is found.
+    """How the choices deviate from the propensities; empty if no deviation is found.
 
-    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if nothing could be detected,
-    because some propensities are unknown, or too few are strictly between 0 and 1.
+    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if no deviation could be
+    detected, because some propensities are unknown, or too few are strictly between 0 and 1.
 
     For a long log, equally spaced blocks of rounds are examined, 2,000,000 propensities in total.
     """
@@ -131,7 +131,7 @@ def _level_of_each(tests: int) -> float:
 
 
 def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
-    """Rounds to check: all in a short log, otherwise equally spaced blocks."""
+    """Rounds to check: all rounds of a short log, otherwise equally spaced blocks."""
     most = max(_BLOCK, _MOST // n_arms)
     if rounds <= most:
         return slice(None)
@@ -189,7 +189,7 @@ def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArr
     """Smallest p-value over arms, times their number, for counts by group; shapes (groups, K).
 
     Neighbouring groups are merged until each has some variance; the remainder is merged with the last. With
-    two arms the first is examined: any excess of one is a deficit of the other.
+    two arms, only the first is examined, because any excess of one is a deficit of the other.
     """
     if observed.shape[1] == 2:
         observed, expected, variance = observed[:, :1], expected[:, :1], variance[:, :1]
@@ -216,7 +216,7 @@ def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:
-    """The caution under a table that divides by these propensities; empty if nothing is found."""
+    """The caution for estimates divided by these propensities; empty if no deviation is found."""
     if not found:
         return ()
     return (claims.NOT_FOLLOWED(where=found, alarm=ALARM),)
@@ -318,7 +318,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be constant; estimates do not count as known.
+        """Whether every arm's propensity is known to be constant; estimated propensities are not known.
 
         The chosen arms' propensities alone show this if each arm's never changes and they sum to 1. A log's
         statement that assignment reacted to outcomes contradicts this.
@@ -357,7 +357,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """Evidence against the log's propensities; None if impossible: choices are certain or few."""
+        """Evidence against the log's propensities; None if choices are certain or too few."""
         if not self.logs_propensities:
             return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
@@ -378,7 +378,7 @@ class PropensityFacts(UnitFacts):
 
     @property
     def _order_pvalue(self) -> float:
-        """P-value for so few runs of one arm, in a batch or overall, at constant propensities; otherwise 1.
+        """P-value for the number of runs, in batches or overall, at constant propensities; otherwise 1.
 
         Counts of arms always match propensities that were computed from them, such as shares of the day.
         """

@@ -17,9 +17,9 @@ _SHOWN = 5
 def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
     """Whether arms' shares change while rewards drift too or cannot be tested; otherwise empty.
 
-    There are two tests: of the effect of changing shares on plain means, and of a trend that arms have in
-    common. Changing shares are rare if nothing adapts, so the level need not be as small as that of a trend
-    alone.
+    There are two tests: a test of the effect of changing shares on plain means, and a test of a trend common
+    to the arms. Changing shares are rare if nothing adapts, so the level need not be as small as that of a
+    trend alone.
     """
     if not profile.shares_move:
         return ""
@@ -40,7 +40,7 @@ class ConstantMeans:
 
     @property
     def drift_found(self) -> Finding | None:
-        """A trend in the rewards of the arms; None if none of them can be tested."""
+        """A trend in the rewards of the arms; None if no arm can be tested."""
         return self.profile.drift_of(self.codes)
 
     @property

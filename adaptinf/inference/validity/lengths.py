@@ -38,7 +38,7 @@ def binomial_length(count: FloatArray, rate: float, log_alpha: float = LOG_ALPHA
 
 
 def typical(lengths: FloatArray, *, difference: bool = False) -> float:
-    """One length for several arms: the mean of the finite ones, or that for a difference; lengths (k,)."""
+    """One length for several arms: the mean of the finite lengths, or that for a difference; lengths (k,)."""
     if difference:
         return float(np.sqrt(np.sum(lengths**2)))
     known = lengths[np.isfinite(lengths)]
@@ -46,7 +46,7 @@ def typical(lengths: FloatArray, *, difference: bool = False) -> float:
 
 
 def some_arms(counts: FloatArray, codes: IntArray, most: int = _MOST_ARMS) -> IntArray:
-    """Some out of many arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
+    """A selection from many arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
     if len(codes) <= most:
         return codes
     order = codes[np.argsort(counts[codes], kind="stable")]

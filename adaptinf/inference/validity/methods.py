@@ -29,9 +29,9 @@ class Verdict:
     corrected: bool = False
     """Whether the valid columns are the corrected ones."""
     length: float = math.nan
-    """Expected length of its 95% intervals, if known; does not use any arm's own rewards."""
+    """Expected length of its 95% intervals, if known; not based on any arm's own rewards."""
     unanswered: int = 0
-    """Number of arms without an interval, because their outcomes are too rare for it."""
+    """Number of arms without an interval because their outcomes are too rare."""
     opening: str = ""
     """The opening of a fit that is treated as not valid for this reason; empty for the usual opening."""
 
@@ -80,7 +80,7 @@ def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> l
 
 
 def refusal(check: Callable[..., Any], *arguments: Any) -> str:
-    """Why a check refuses a log; empty if it does not."""
+    """The reason why a check refuses a log; empty if it does not."""
     try:
         check(*arguments)
     except InvalidForLog as error:

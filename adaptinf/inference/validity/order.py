@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Rank = tuple[int, ...]
-"""A place in an order; all later places begin with a larger number."""
+"""A position in an order; all later positions begin with a larger number."""
 
 
 class Order:

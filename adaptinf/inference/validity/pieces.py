@@ -22,7 +22,7 @@ class RowPieces(PropensityFacts, RewardFacts):
     data_name: ClassVar[str] = "log"
     """The name of the data in a call."""
     rows_refusal: ClassVar[str] = ""
-    """Why data by round are unavailable; empty for rows."""
+    """The reason why data by round are unavailable; empty for rows."""
 
     @property
     def n_pieces(self) -> int:
@@ -35,7 +35,7 @@ class RowPieces(PropensityFacts, RewardFacts):
         return np.ones(self.log.n_rounds)
 
     def possible(self, codes: IntArray, *, jointly: bool) -> BoolArray:
-        """Pieces in which each arm could be chosen, as far as is known, or all of them; (R, k)."""
+        """Pieces in which each arm, or all arms jointly, could be chosen, as far as is known; (R, k)."""
         known = self.partial_propensities if self.propensities is None else self.propensities
         own = np.ones(self.log.n_rounds) if self.propensity is None else self.propensity
         if known is not None:
@@ -78,5 +78,5 @@ class RowPieces(PropensityFacts, RewardFacts):
         return found
 
     def read_facts(self) -> dict[str, Any]:
-        """A sentence on the data that were summed, and how; empty for rows, which are not summed."""
+        """A sentence on the data that were summed, and how they were summed; empty for rows."""
         return {}

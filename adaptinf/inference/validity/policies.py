@@ -96,7 +96,8 @@ class PolicySnapshots:
 class LoggingPolicies:
     """Propensities under every batch's design at every round's context; starts (B,), rows (B, K), first (K,).
 
-    Those of the preceding rounds are `lagged`, so they do not depend on any context of the round itself.
+    `lagged` contains the propensities of the preceding rounds, which do not depend on any context of the
+    round itself.
     """
 
     starts: IntArray
@@ -281,7 +282,7 @@ def _given(log: AdaptiveLog, snapshots: PolicySnapshots) -> LoggingPolicies:
 
 
 def _entry(log: AdaptiveLog, batch: int, policy: Any) -> Any:
-    """Return a callable or model unchanged, anything else as a checked array of shape (K,) or (T, K)."""
+    """Return a callable or model unchanged, and other values as a checked array of shape (K,) or (T, K)."""
     if callable(policy) or hasattr(policy, "predict_proba"):
         return policy
     name = f"the policy of batch {batch}"

@@ -94,7 +94,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def traits(self) -> DesignTraits | None:
-        """The design's statements about itself; None if there are none, or if the log contradicts them."""
+        """The design's statements about itself, or None if there are none or the log contradicts them."""
         traits = None if self.log.design is None else self.log.design.traits
         contradicted = traits is not None and not traits.adapts and self.varying_propensities
         return None if contradicted else traits
@@ -103,7 +103,7 @@ class LogProfile(RowPieces):
     def adaptive(self) -> bool:
         """Whether rewards may have changed later actions: as stated, or true unless the log rules it out.
 
-        Exact propensities of every arm that are the same in all rounds exclude it, too.
+        Exact propensities of every arm that are the same in all rounds also exclude it.
         """
         if self.log.adaptive is not None:
             return self.log.adaptive
@@ -127,7 +127,7 @@ class LogProfile(RowPieces):
     def shares_move(self) -> bool:
         """Whether the arms' shares of the rounds change: by their propensities, or visibly if there are none.
 
-        A drift shared by the arms then affects their plain means differently, although nothing adapts.
+        Drift common to the arms then affects their plain means differently, although nothing adapts.
         """
         known = self.knows_propensities and not self.estimated
         if known or self.repeated_units:
@@ -171,9 +171,10 @@ class LogProfile(RowPieces):
 
     @cached_property
     def reaction_found(self) -> Finding | None:
-        """Whether a reward visibly affects whether its arm is chosen again, in a log that excludes this.
+        """Evidence that a reward affects whether its arm is chosen again, in a log that excludes this.
 
-        None if it cannot be observed. Within batches nothing reacts, but the next batch may.
+        None if this cannot be observed. Within batches, no choice depends on rewards, but choices in the next
+        batch may.
         """
         if not self.states_not_adaptive or self.repeated_units or self.incomplete:
             return None
@@ -188,7 +189,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def pooling_pvalue(self) -> float:
-        """P-value for levels that do not move with the arms' shares of the rounds; NaN if not observable."""
+        """P-value for levels that do not change with the arms' shares of rounds; NaN if not observable."""
         if self.repeated_units or self.incomplete or self.context_refusal:
             return math.nan
         return pooling_pvalue(*self._short_stretches)
@@ -227,7 +228,7 @@ class LogProfile(RowPieces):
     def trends(self) -> Trends:
         """Trends of each arm's own rewards in time.
 
-        None is tested if contexts assign arms, because rewards then vary with the mix of contexts.
+        No trend is tested if contexts assign arms, because rewards then vary with the mix of contexts.
         """
         if self.context_refusal:
             return Trends(np.full(self.log.n_arms, np.nan))
@@ -271,7 +272,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def by_own_vectors(self) -> bool:
-        """Whether each arm is chosen using context vectors of its own."""
+        """Whether each arm has its own context vectors."""
         return self.traits is not None and self.traits.uses_context == "vectors"
 
     @cached_property
@@ -295,8 +296,8 @@ class LogProfile(RowPieces):
     def fixed_before_contexts(self) -> BoolArray:
         """Whether each arm's propensity is fixed before a round's context; shape (K,).
 
-        Contexts that are not in the log count, too. It is fixed if contexts did not affect the choice, and if
-        it is constant within batches of two rounds or more on average.
+        Contexts that are not in the log are included. It is fixed if contexts did not affect the choice, or
+        if it is constant within batches that average two or more rounds.
         """
         every, n_arms = self.propensities, self.log.n_arms
         if self.fixed_in_time or every is None:
@@ -328,8 +329,8 @@ class LogProfile(RowPieces):
     def undeclared_context(self) -> bool:
         """Whether contexts may have assigned the arms in a design that does not declare it.
 
-        Positive propensities solve this: scores are then recommended first, and other methods state their
-        assumptions.
+        Positive propensities solve this problem: scores are then recommended first, and other methods state
+        their assumptions.
         """
         design = self.log.design
         named = design is not None and (design.traits is None or design.traits.uses_context == "unknown")
@@ -341,8 +342,8 @@ class LogProfile(RowPieces):
     def deciding_context(self) -> str:
         """Name of a context that visibly determines arms, in a log that states no rule or propensities.
 
-        Empty if none does, or if it need not be checked: contexts did not affect the choice, or propensities,
-        not 1 in all rounds, account for it.
+        Empty if no context does, or if this need not be checked, because contexts did not affect the choice,
+        or because it is accounted for by propensities that are not 1 in all rounds.
         """
         log, arrays = self.log, self.log.arrays
         unanswered = arrays.propensity is None or arrays.propensity.min(initial=1.0) >= 1.0
@@ -368,7 +369,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def contexts_found(self) -> Finding | None:
-        """Whether a context visibly determines arms, for methods that exclude this; None without contexts.
+        """Whether a context evidently determines arms, for methods that exclude it; None without contexts.
 
         A design that uses contexts is refused if they must not affect the choice.
         """
@@ -384,7 +385,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def visible_context(self) -> str | None:
-        """Name of a context that visibly determines arms, whatever the log declares; empty if none does.
+        """Name of a context that determines arms according to the data, whatever the log declares; or empty.
 
         None without contexts, and for a design that uses them.
         """
@@ -398,7 +399,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def context_refusal(self) -> str:
-        """Why means of the arms' rounds cannot be compared; empty if they can."""
+        """The reason why means of the arms' rounds cannot be compared; empty if they can."""
         if self.decides_by_context:
             title = self.design_title
             why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
@@ -486,7 +487,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def no_correction(self) -> str:
-        """Why there is no correction; empty if there is."""
+        """The reason why there is no correction; empty if there is one."""
         return why_not(self.log)
 
 

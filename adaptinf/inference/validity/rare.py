@@ -54,7 +54,7 @@ class PartsLaw:
     def student(
         cls, estimate: FloatArray, std_error: FloatArray, covariance: FloatArray, df: FloatArray
     ) -> PartsLaw:
-        """Student's t, with nothing to state; estimate, std_error, df (k,), covariance (k, k).
+        """Student's t, without any statement; estimate, std_error, df (k,), covariance (k, k).
 
         Without a standard error, there is no covariance.
         """

@@ -9,8 +9,8 @@ Arms that drift together are detected in the sum of their sums sooner than one b
 as weekends, have no slope; sums of y - mean y of all arms by eighths of the log have a chi-squared
 distribution.
 
-The same holds for scores w 1{A = k} (y - mean) / e with weights w and propensities e, which concern not an
-arm but the mean of the scores in every round.
+The same is true of scores w 1{A = k} (y - mean) / e with weights w and propensities e, which refer to the
+mean of the scores in every round instead of an arm.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ SEEN = 5e-4
 It is for the arms' own slopes, and for levels by stretch of the log.
 """
 SEEN_ALONE = SEEN_TOGETHER = 1e-3
-"""P-value below which a slope counts as drift if it is tested alone, or common to the arms."""
+"""P-value below which a slope is treated as drift if it is tested alone, or is common to the arms."""
 SEEN_BESIDE = 1e-2
-"""The p-value that replaces it if the arms' shares of the rounds change although nothing adapts."""
+"""The p-value used instead if the arms' shares of the rounds change although nothing adapts."""
 STRETCHES = 8
 """Number of stretches of a log between which levels are compared."""
 _SKEWED = 0.3
@@ -54,7 +54,7 @@ LEAST_ROUNDS = 20
 """Number of an arm's rewards, or of units with rewards, from which an arm is tested."""
 _BLOCK, _FEW, _SHOWN = 2**14, 4, 5
 _SMALL = 2_000_000
-"""Number of rounds up to which NumPy is fast enough not to load Numba for this alone."""
+"""Number of rounds up to which NumPy is fast enough that Numba need not be loaded."""
 _SPAN = 1e-8
 """Share of the largest direction of variation of sums by stretch below which one is rounding error."""
 
@@ -110,7 +110,7 @@ class Trends:
         return ()
 
     def _common_z(self, codes: Iterable[int]) -> float:
-        """Standardised slope of several arms together; NaN if it shows no more than a single one."""
+        """Standardised slope of several arms together; NaN if it is no more informative than one of them."""
         kept = [code for code in codes if self.tested[code]]
         if self.scale is None or not kept:
             return math.nan
@@ -151,7 +151,7 @@ def _move(z: float) -> str:
 
 
 def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
-    """Evidence of scores' standardised slopes on values that must be constant; None if one has no slope."""
+    """Evidence from slopes of scores against values that must be constant; None if one has no slope."""
     found = Trends(np.array(z))
     if not found.tested.all():
         return None
@@ -167,7 +167,7 @@ def times(rounds: int, batch: IntArray | None) -> FloatArray:
 
 
 def standardised(terms: FloatArray) -> float:
-    """A sum over the square root of the sum of its squared terms; NaN if that is 0; (n,)."""
+    """A sum divided by the square root of the sum of its squared terms; NaN if the latter is 0; (n,)."""
     size = float(np.sqrt(terms @ terms))
     return float(terms.sum()) / size if 0.0 < size < math.inf else math.nan
 
@@ -180,7 +180,7 @@ def trends_of_rows(
     unit: IntArray | None = None,
     pulls: FloatArray | None = None,
 ) -> Trends:
-    """Trends of the arms' own rewards; rounds count as successive if no time is given.
+    """Trends in the arms' own rewards; rounds are taken as successive if no time is given.
 
     Shapes: action, reward, time, unit (n,), if rounds of a unit may be dependent, pulls, if already known,
     (K,).

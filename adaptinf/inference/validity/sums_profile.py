@@ -65,7 +65,7 @@ class SumsProfile(LogProfile):
         return self.cells.rounds
 
     def possible(self, codes: IntArray, *, jointly: bool) -> BoolArray:
-        """Batches in which each arm could be chosen, or all of them; codes (k,), returns (B, k)."""
+        """Batches in which each arm, or all arms jointly, could be chosen; codes (k,), returns (B, k)."""
         return all_at_once(self.cells.possible[:, codes]) if jointly else self.cells.possible[:, codes]
 
     def drawn(self, codes: IntArray) -> BoolArray:
@@ -96,7 +96,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def incomplete(self) -> bool:
-        """Whether some rewards are missing: sums include only those present."""
+        """Whether some rewards are missing: sums include only observed rewards."""
         return False
 
     @cached_property
@@ -259,7 +259,7 @@ class SumsProfile(LogProfile):
 
     @property
     def visible_context(self) -> None:
-        """None: only groups in sums may reveal one, and such methods are then refused."""
+        """None, because only groups in sums could reveal one, and such methods are then refused."""
 
     @cached_property
     def in_place_of_means(self) -> str:
@@ -274,7 +274,7 @@ class SumsProfile(LogProfile):
 
     @property
     def partial_propensities(self) -> None:
-        """None: exclusions by the chosen arms' propensities are known by batch, not by round."""
+        """None, because exclusions by the chosen arms' propensities are known by batch, not by round."""
         return None
 
     @property
@@ -411,7 +411,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether arms' shares move within batches, as `aggregate` found; None if it was not checked."""
+        """Whether arms' shares change within batches, as `aggregate` found; None if it was not checked."""
         p = self.sums.share_movement
         if p is None:
             return Finding() if self.logs_propensities else None

@@ -26,7 +26,7 @@ class UnitFacts:
 
     @cached_property
     def units(self) -> IntArray | None:
-        """Code of the unit of each round, by first appearance; None if the log names none; shape (T,)."""
+        """Code of the unit of each round, by first appearance; None if the log has no units; shape (T,)."""
         if self.log.units is None:
             return None
         return np.asarray(pd.factorize(self.log.units)[0], dtype=np.int64)

@@ -24,7 +24,7 @@ FEW_WITH_EVENTS = 10
 """Number of units with an event below which a table states that they are few."""
 
 LOGGED_ROUNDS = "for the logged rounds"
-"""Label for a method that is valid for the log's rounds but not for units like those in the log."""
+"""Label for a method that is valid for independent rounds but not for units like those in the log."""
 
 
 class ErrorsByUnit:
@@ -135,12 +135,12 @@ def unit_cautions(
 
 
 def unit_count_cautions(profile: LogProfile, n_units: int) -> list[str]:
-    """A statement that units are few, if that is so."""
+    """A statement that units are few, if they are."""
     return said(claims.COUNT_CAUTIONS, ErrorsByUnit(profile, n_units))
 
 
 def event_gaps(labels: Sequence[str], events: ArrayLike, fewest: int) -> list[str]:
-    """Why there is no interval if too few units have an event; events has shape (k,)."""
+    """The reason why there is no interval if too few units have an event; events has shape (k,)."""
     some = np.asarray(events, dtype=float)
     named = [f"{label} ({int(n)})" for label, n in zip(labels, some, strict=True) if n < fewest]
     return [claims.NO_INTERVAL(terms=", ".join(named), fewest=fewest)] if named else []

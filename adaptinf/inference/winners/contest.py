@@ -25,11 +25,11 @@ class Contest:
     won : int
         Position of the winner.
     against : int or None
-        Position of the arm with which its mean is compared; None if the mean itself is requested.
+        Position of the arm with which the winner's mean is compared; None if the mean itself is requested.
     ahead : tuple of (int, int)
         Pairs in which the first is ahead of the second: the observations that determined the question.
     family : int
-        Number of questions that might have been chosen, counting a question and its reverse once.
+        Number of questions that could have been selected, counting a question and its reverse as one.
     """
 
     size: int
@@ -75,7 +75,7 @@ class Contest:
     def tied(self, x: FloatArray, sigma: FloatArray, near: float = 0.0) -> bool:
         """Whether a lead is at most this many standard errors, or rounding error; x (k,), sigma (k, k).
 
-        Among equal estimates, the choice was made for another reason. Just above this limit, the distribution
+        Among equal estimates, the choice was made in some other way. Just above this limit, the distribution
         of the estimate given the choice is so close to its end that intervals shrink to a point, away from
         the estimate itself.
         """

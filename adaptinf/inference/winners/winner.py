@@ -168,7 +168,7 @@ class Winner:
 
 
 def _whole(means: Results, arms: Sequence[Any]) -> Results:
-    """Estimates for all arms with their covariance; an error if there is none."""
+    """Estimates for all arms with their covariance; an error if the covariance is unknown."""
     known = np.isfinite(means.estimate) & (means.std_error > 0.0)
     if not known.all():
         without = [repr(arm) for arm, there in zip(arms, known, strict=True) if not there]

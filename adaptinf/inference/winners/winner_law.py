@@ -166,7 +166,7 @@ def mean_at(
 
 
 def _root(gap: Callable[[float], float], left: float, right: float) -> float:
-    """Root of a decreasing function; an end if it is not between the ends."""
+    """Root of a decreasing function; one of the ends if the root is not between them."""
     if gap(left) <= 0.0:
         return left
     if gap(right) >= 0.0:

@@ -65,7 +65,7 @@ class MeansFacts(ContestFacts):
 
     @property
     def no_winner(self) -> str:
-        """Why there is no interval although the means are valid."""
+        """The reason why there is no interval although the means are valid."""
         return first(claims.NEEDS, self) if self._verdict.valid else ""
 
     @property
@@ -100,12 +100,12 @@ class HeldOutFacts(ContestFacts):
 
     @property
     def hardly_chosen(self) -> bool:
-        """Whether an arm would have no standard error there."""
+        """Whether an arm would have no standard error in the last batch."""
         return bool(self._last_pulls.min() < FEWEST)
 
     @property
     def hardly_varied(self) -> dict[str, int]:
-        """Whether an arm has too few outcomes there, other than its most common one, for an interval."""
+        """Whether an arm has too few outcomes there, besides its most common one, for an interval."""
         log, profile = self.profile.log, self.profile
         reward = log.arrays.reward[self._first_of_last :]
         found = uncommon_outcomes(log.arrays.action[self._first_of_last :], reward, log.n_arms)
@@ -154,7 +154,7 @@ class WinnerQuestion:
 
 
 def refusal(question: Question) -> str:
-    """Why there is no interval for the winner with any method; empty if there is one."""
+    """The reason why no method gives an interval for the winner; empty if there is one."""
     return first(claims.NEEDS, ContestFacts(question))
 
 

@@ -123,9 +123,10 @@ class WinnerInterval:
     winner : label
         The winner: its label, or its position.
     against : label or None
-        The arm with which it is compared; None if the numbers refer to the winner itself.
+        The arm with which the winner is compared; None if the numbers refer to the winner itself.
     estimate, std_error : float
-        Its estimate, or that of the difference; it is too high on average, because of the selection.
+        The winner's estimate, or that of the difference, which is too high on average because of the
+        selection.
     median_unbiased : float
         Median-unbiased estimate, given which arm won.
     low, high : float
@@ -220,11 +221,11 @@ class WinnerResults(Results):
 
         Notes
         -----
-        An arm is excluded if another arm's lead over it is above the critical value of the largest of such
-        leads among equal arms: one-sided Dunnett tests with each arm as the control in turn, by the joint
+        An arm is excluded if another arm's lead over it is above the critical value for the largest such lead
+        among equal arms: one-sided Dunnett tests with each arm as the control in turn, by the joint
         covariance, normal or, if the estimates have Student's distribution, t with the smallest degrees of
         freedom. No further multiplicity correction is needed, because only the test of the best arm can be
-        wrong. With equal variances it is Hsu's multiple comparison with the best.
+        wrong. With equal variances, this is Hsu's multiple comparison with the best.
 
         References
         ----------

@@ -10,9 +10,9 @@ under a separate name until the new table exists:
 4. the waiting sidecar is renamed: table new, sidecar new
 
 Every step is one renaming, which is on disk before the next begins. The reader uses the sidecar whose hash is
-that of the table: the old one up to step 2, the waiting one after step 3, the new one after step 4. A writer
-that finds a waiting sidecar of the existing table first completes step 4 of the interrupted writer, so its
-own step 2 cannot overwrite the only sidecar of that table.
+that of the table: the old sidecar up to step 2, the waiting one after step 3, and the new one after step 4. A
+writer that finds a waiting sidecar of the existing table first completes step 4 of the interrupted writer, so
+its own step 2 cannot overwrite the only sidecar of that table.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from adaptinf.log.storage.stored import RestoredLog, StoredLog
 
 
 def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
-    """Write a log as CSV, and its metadata beside it as ``<path>.json``."""
+    """Write a log as CSV, and its metadata as ``<path>.json``."""
     releases = encode_table(log.releases)
     header = header_of(log, releases)
     text = pd.DataFrame({name: _as_text(values) for name, values in log.columns.items()})
@@ -71,7 +71,7 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 
 def read_csv(path: Path, named: bool) -> RestoredLog | None:
-    """A log written by adaptinf; None for any other file."""
+    """A log written by adaptinf; None for other files."""
     # If the user has named the columns, a log of a version without a digest is treated like any other file.
     if not any(sidecar.exists() for sidecar in sidecars(path)):
         return None
@@ -110,7 +110,7 @@ def _finish(place: Path, sidecar: Path, waiting: Path) -> None:
 
 
 def _metadata(path: Path, digest: str, named: bool) -> Any:
-    """The content of a table's sidecar; None if the table is treated as one from another program."""
+    """The content of a table's sidecar; None if the table is treated as coming from another program."""
     found = {sidecar: _content(sidecar) for sidecar in sidecars(path) if sidecar.exists()}
     own = [stored for stored in found.values() if _is_of(stored, digest)]
     # A writer that was interrupted may have left a waiting sidecar whose table was never written.

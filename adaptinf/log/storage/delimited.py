@@ -82,7 +82,7 @@ class Delimited:
         return f" [line{'' if len(rows) == 1 else 's'} {shown}{more}]"
 
     def _plain(self, name: str, use: Use) -> NDArray[Any] | None:
-        """A column of numbers that Arrow reads directly; None if any text needs closer inspection."""
+        """A column of numbers that Arrow can read directly; None if any text needs closer inspection."""
         if use not in ("number", "context") or self.dialect.said.keys() & {"decimal", "missing_values"}:
             return None
         texts = pa.array(self.fields[name], pa.string())

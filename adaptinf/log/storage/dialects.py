@@ -38,7 +38,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A user's declarations about a text file; None means that it is detected."""
+    """A user's declarations about a text file; None means that the property is detected."""
 
     sep: str | None = None
     decimal: str | None = None
@@ -107,7 +107,7 @@ def decompressed(data: bytes) -> bytes:
 
 
 def decoded(data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
-    """A text as UTF-8 without a mark, and its encoding if different; ValueError if it has none."""
+    """A text as UTF-8 without a mark, and its encoding if different; ValueError if it cannot be decoded."""
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     name = encoding or marked or "utf-8"
     if marked == "utf-8-sig" and codecs.lookup(name).name == "utf-8":
@@ -124,7 +124,7 @@ def decoded(data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
 
 
 def _undecoded(data: bytes, name: str, error: UnicodeDecodeError) -> str:
-    """Where a text violates its encoding, and which encodings are possible."""
+    """The place at which a text violates its encoding, and the encodings that are possible."""
     number = data.count(b"\n", 0, error.start) + 1
     if codecs.lookup(name).name not in ("utf-8", "utf-8-sig"):
         return (

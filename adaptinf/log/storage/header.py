@@ -222,7 +222,7 @@ OTHERWISE = (
 
 
 def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
-    """Plain values that a file keeps beside the columns, with a digest of everything; checked first."""
+    """Plain values that a file stores with the columns, with a digest of everything; checked first."""
     _check_text(log)
     restored(log)
     header = {

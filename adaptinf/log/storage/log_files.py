@@ -61,7 +61,7 @@ def naming(name: object, kind: str, subject: str) -> Iterator[None]:
 
 
 def output_problems(output: str | None, source: Path) -> list[str]:
-    """Explain why an output may not be written there: into the file being read, or into its metadata."""
+    """Explain why output may not be written to a file: it is the file being read, or its metadata."""
     if output is None:
         return []
     place = Path(output)
@@ -74,7 +74,7 @@ def output_problems(output: str | None, source: Path) -> list[str]:
 
 
 def check_regular(path: Path, subject: str) -> None:
-    """Refuse anything that is not a readable file."""
+    """Refuse paths that are not readable files."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -333,7 +333,7 @@ def _own_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any
 
 
 def _check_like_a_frame(stored: StoredLog, action: IntArray, received: IntArray | None) -> CheckedLog:
-    """Check the columns like those of a user's frame; actions become labels of their own types again."""
+    """Check the columns like those of a user's frame; actions become labels of their original types."""
     columns, metadata = stored.columns, stored.metadata
     arms = metadata["arms"]
     labels = {"action": label_array(arms)[action]}
@@ -368,7 +368,7 @@ def _design(stored: tuple[str, dict[str, Any]] | None, traits: dict[str, Any] | 
 def _check_counts(
     arrays: LogArrays, checked: CheckedLog, counted: NDArray[Any], rounds: NDArray[Any] | None
 ) -> None:
-    """Refuse rounds and batches that are not counted as a log counts them."""
+    """Refuse rounds and batches that are not numbered as in a log."""
     problems = []
     if rounds is None and not np.array_equal(counted, np.arange(1, len(counted) + 1)):
         problems.append("rows are missing or out of order: t must be 1, 2, 3, ...")

@@ -49,7 +49,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSource:
-    """Rows from other programs, whose columns get their types once their uses are known."""
+    """Rows from other programs, whose columns receive their types once their uses are known."""
 
     source: str
     """The source as named in the report of a log."""
@@ -224,7 +224,7 @@ def parquet_source(
     subject: str,
     readings: Sequence[Reading] = (),
 ) -> TableSource:
-    """The frame in a Parquet file as a table, unless it is to be read like text."""
+    """The frame in a Parquet file as a table, unless it must be read like text."""
     refuse(subject, _only_of_text(dialect, "a Parquet file", name))
     return TableSource(f"Parquet {where}", name, _known(frame, dialect), path, readings=list(readings))
 

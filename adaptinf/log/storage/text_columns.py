@@ -18,7 +18,7 @@ MISSING = (
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"),
     *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-"""Texts that mean a missing value in a column of numbers, as empty ones always do."""
+"""Texts that represent a missing value in a column of numbers, as empty text always does."""
 NUMERAL = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
 COMMA_NUMERAL = r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?"
 INFINITE = r"[-+]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY]|Infinity)"
@@ -141,7 +141,7 @@ def _of_numerals(
 
 
 def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) -> Typed | None:
-    """A column of booleans; None if it contains anything else."""
+    """A column of booleans; None if it contains other values."""
     if not labels or not all(bare in FLAGS for bare in labels):
         return None
     odd = [bare for bare in labels if bare not in ("True", "False")]
@@ -152,7 +152,7 @@ def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) 
 
 
 def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
-    """Booleans spelt in several ways, such as True and TRUE."""
+    """Booleans that are spelt in several ways, such as True and TRUE."""
     values: dict[str, list[str]] = {}
     for bare in labels:
         values.setdefault(bare.lower(), []).append(bare)

@@ -70,7 +70,7 @@ class LogColumns(Promises):
 
     @property
     def reading_notes(self) -> tuple[str, ...]:
-        """Notes on anything sorted, converted or dropped on reading, and on arms and outcomes."""
+        """Notes on rows sorted, converted or dropped on reading, and on arms and outcomes."""
         arrays, notes = self.arrays, list(reading_notes(self._readings))
         if arrays.received is not None:
             count = int(np.count_nonzero(arrays.received != arrays.action))
@@ -179,7 +179,7 @@ class LogColumns(Promises):
 
     @property
     def dates(self) -> NDArray[np.datetime64] | None:
-        """When every round began, shape (T,), if ``round=`` was a column of times; otherwise None."""
+        """Time at which each round began, shape (T,), if ``round=`` was a column of times; otherwise None."""
         dated = self._rounds is not None and self._rounds.dtype.kind == "M"
         return self._rounds if dated else None
 

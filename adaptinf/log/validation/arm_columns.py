@@ -41,7 +41,7 @@ PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     float: (r".*\d.*", float),
     bool: (r"True|False", lambda text: text == "True"),
 }
-"""How a label is written as text, and the label itself, by type."""
+"""The text for a label, and the label itself, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ArmColumns:
 
 
 def declare_arms(arms: object, found: Findings) -> list[Label] | None:
-    """Labels that the user gave as arms=, or None."""
+    """Labels that the user passed as arms=, or None."""
     if arms is None:
         return None
     if isinstance(arms, (str, bytes, Mapping, Set)) or not isinstance(arms, Iterable):
@@ -377,7 +377,7 @@ _BATCHES_SHOWN = 5
 class BatchCells:
     """The chosen arms' propensities by batch; batch, arm, propensity (C,).
 
-    `moved` and `total` (B,): batches in which one of them is not the same in all rounds, and their sums.
+    `moved` and `total` (B,): batches in which a propensity is not the same in all rounds, and their sums.
     """
 
     batch: IntArray

@@ -127,7 +127,7 @@ def check_known(
 ) -> tuple[NDArray[Any], IntArray] | None:
     """Times at which outcomes became known, as written and as numbers of rounds begun, shape (T,) each.
 
-    Shapes: rounds (T,), missing (T,). An outcome that is missing may have no time.
+    Shapes: rounds (T,), missing (T,). A missing outcome need not have a time.
     """
     what = f"outcome_round column {name!r}"
     found.add_rows("missing-outcome-round", f"{what} has no value", column.missing & ~missing)
@@ -180,7 +180,7 @@ def _same(label: Label, arm: Label) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLog:
-    """Everything found in a frame; rounds, units, ids (T,)."""
+    """The contents found in a frame; rounds, units, ids (T,)."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]

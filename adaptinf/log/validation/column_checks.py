@@ -552,7 +552,7 @@ def _expand(labels: Labels) -> NDArray[Any] | None:
 
 
 def _not_text(labels: Labels) -> BoolArray:
-    """Rows whose label is not a string; rows without a label do not count."""
+    """Rows whose label is not a string; rows without a label are ignored."""
     wrong = np.array([not isinstance(label, str) for label in labels.values] + [False], dtype=bool)
     return wrong[labels.codes]
 
@@ -571,7 +571,7 @@ def _alike_another(labels: Labels) -> BoolArray:
 
 
 def _example(labels: Labels, alike: BoolArray) -> str:
-    """The first labels that look alike, and their difference; empty if none; alike has shape (T,)."""
+    """The first labels that look alike, and their difference; empty if none do; alike has shape (T,)."""
     if not alike.any():
         return ""
     found = list(dict.fromkeys(labels.codes[alike].tolist()))

@@ -53,7 +53,7 @@ class Labels:
 
 
 def frame_kind(frame: object) -> str | None:
-    """``"pandas"``, ``"polars"``, or None for anything that is not a frame in memory."""
+    """``"pandas"``, ``"polars"``, or None for objects that are not frames in memory."""
     if isinstance(frame, pd.DataFrame):
         return "pandas"
     kind = type(frame)
@@ -267,7 +267,7 @@ def whole_numbers(column: Column) -> int:
 
 
 def plain_label(value: object) -> Label | None:
-    """Plain Python label for a value, or None if it cannot be one."""
+    """Plain Python label for a value, or None if the value cannot be a label."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
@@ -359,7 +359,7 @@ class Findings:
         self.problems.append(Problem(code, message))
 
     def add_rows(self, code: str, message: str, offending: BoolArray) -> None:
-        """Add a problem in the rows where `offending` (shape (T,)) is true; nothing if there are none."""
+        """Add a problem for the rows in which `offending` (shape (T,)) is true, if there are any."""
         if offending.any():
             rows = np.flatnonzero(offending)
             rows = rows if self.order is None else np.sort(self.order[rows])
@@ -371,7 +371,7 @@ class Findings:
         return _Counted(self, counts)
 
     def raise_if_any(self, source: str = "the log") -> None:
-        """Raise one `LogValidationError` containing everything that was added."""
+        """Raise one `LogValidationError` that contains all problems that were added."""
         if self.problems:
             error = LogValidationError(self.problems, source)
             raise error if self.located is None else self.located(error)

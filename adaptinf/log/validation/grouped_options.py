@@ -40,7 +40,7 @@ OF_AGGREGATES: Groups = {
 
 
 def nested_options(flat: Mapping[str, Any], groups: Groups = OF_LOGS) -> dict[str, Any]:
-    """Arguments from options given separately, as on the command line, with grouped ones in their dicts.
+    """Arguments from options given separately, as on the command line, with grouped options in their dicts.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def group_options(
 
 
 def _unknown(group: str, name: object, known: tuple[str, ...], groups: Groups) -> str:
-    """Message for an unknown option: where it belongs, or which option may have been meant."""
+    """Message for an unknown option: where it belongs, or which option may have been intended."""
     elsewhere = next((other for other, options in groups.items() if name in options), None)
     if elsewhere is not None:
         return f"{group}= has no option {name!r}: give it in {elsewhere}="

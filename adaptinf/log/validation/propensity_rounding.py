@@ -17,7 +17,7 @@ ROUND_HINT = (
 MOST_DECIMALS = 7
 """Number of decimals above which the sums of rows differ from 1 by less than the tolerance."""
 _FLOAT32 = 6e-8
-"""How far a 32-bit number may differ from the decimal number it represents."""
+"""Maximum difference between a 32-bit number and the decimal number that it represents."""
 _EXACT = 1e-9
 _EVERY = "every arm must have its own column; specify the columns in propensities= or the arms in arms="
 _BLOCK = 1 << 17
@@ -37,7 +37,7 @@ class Rounding(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """How much one propensity may have changed by rounding."""
+        """Amount by which a propensity may have been changed by rounding."""
         return float(0.5 * 10.0**-self.decimals)
 
     @property
@@ -55,7 +55,7 @@ def slack_of(decimals: int) -> float:
 
 
 def rounding_of(table: FloatArray) -> Rounding | None:
-    """The rounding that the digits of propensities show, shape (T, K); None if there is none."""
+    """The rounding indicated by the digits of propensities, shape (T, K); None if there is none."""
     for decimals in range(1, MOST_DECIMALS + 1):
         slack = slack_of(decimals)
         blocks = (table[first : first + _BLOCK] for first in range(0, len(table), _BLOCK))
@@ -152,7 +152,7 @@ def settle_chosen(
 
 
 def tell_rounding(rounding: Rounding, changed: int, chosen: FloatArray, found: Findings) -> None:
-    """Report that rows were renormalised, and how precisely the smallest chosen propensity is known."""
+    """Report that rows were renormalised, and the precision of the smallest chosen propensity."""
     least = float(chosen.min())
     values = {"decimals": str(rounding), "changed": changed, "rows": len(chosen), "least": least}
     found.tell("propensities", claims.RENORMALISED(**values, share=rounding.unit / least))

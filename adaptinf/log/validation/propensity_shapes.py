@@ -131,7 +131,7 @@ def _of_objects(parsed: Sequence[Any], what: str, found: Findings) -> Entries:
 
 
 def _parsed(value: Any, known: dict[str, Any] | None = None) -> Any:
-    """A list of numbers, or numbers keyed by arm; None for anything else."""
+    """A list of numbers, or numbers keyed by arm; None for other values."""
     if isinstance(value, str):
         if known is None:
             return _plain(_of_text(value))
@@ -156,7 +156,7 @@ def _of_text(text: str) -> Any:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any] | None:
-    """An object in whose text each name occurs once."""
+    """An object in which each name occurs only once."""
     return None if len(dict(pairs)) < len(pairs) else dict(pairs)
 
 

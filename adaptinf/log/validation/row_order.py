@@ -60,7 +60,7 @@ class Dates:
     Attributes
     ----------
     column : Column
-        Times without a zone, in UTC if there was one; NaT if there is no date. Shape (T,).
+        Times without a zone, converted to UTC if there was one; NaT if there is no date. Shape (T,).
     bad : ndarray of bool, shape (T,)
         Entries that are not dates in the column's format.
     told : str
@@ -184,7 +184,7 @@ def _whole_date(text: str) -> bool:
 
 
 def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
-    """Order of day, month and year, and why it is ambiguous; one of them is empty."""
+    """Order of day, month and year, and why it is ambiguous; one of the two is empty."""
     if form in _TWO_DIGITS:
         return "", (
             f"contains dates such as {texts[0]!r}, whose year has two digits: specify their format with "
@@ -257,7 +257,7 @@ _FEW = 3
 
 
 def check_date_format(date_format: object, found: Findings) -> str | None:
-    """A strptime format, or None if none was given or it is invalid."""
+    """A strptime format, or None if it was not given or is invalid."""
     if date_format is None:
         return None
     if isinstance(date_format, str) and "%" in date_format:
@@ -319,7 +319,7 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
 
 
 def has_zone(column: Column, date_format: str | None) -> bool:
-    """Whether times, or text for them, are instants: the first text decides, because all must be alike."""
+    """Whether times, or text for them, are instants, as determined by the first text; all must be alike."""
     if column.values.dtype.kind == "M":
         return bool(_ZONED_TYPE.search(column.dtype))
     if date_format is not None:

@@ -1,7 +1,7 @@
 """Probability that a trial under way will reject, given its scores so far.
 
 Information and slope of later looks are projected in proportion to their rounds or days, and critical values
-follow from the level that is left. Futility is ignored, as in the levels.
+follow from the remaining level. Futility is ignored, as in the levels.
 """
 
 from __future__ import annotations

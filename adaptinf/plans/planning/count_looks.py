@@ -1,11 +1,11 @@
 """Looks at a two-arm trial with 0/1 rewards by the exact distribution of its counts.
 
 For a design that depends only on the counts, the distribution of the counts after each round follows by
-recursion, whatever the success rates. States in which the trial stops at a look are removed from it. If both
-arms have one success rate, all orders of S successes in n rounds are equally likely, so the probability of
-having stopped by a look, given S, does not depend on the rate. Each look and each S has its own critical
-value: the smallest at which this probability is at most the level spent by then. The error rate is then at
-most the level at every rate.
+recursion, for any success rates. States in which the trial stops at a look are removed from it. If both arms
+have one success rate, all orders of S successes in n rounds are equally likely, so the probability of having
+stopped by a look, given S, does not depend on the rate. Each look and each S has its own critical value: the
+smallest at which this probability is at most the level spent by then. The error rate is then at most the
+level at every rate.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class CountLooks:
         return found
 
     def at_looks(self) -> Iterator[tuple[int, FloatArray]]:
-        """Each look and the weights of its states, of which the caller removes those that stop."""
+        """Each look with the weights of its states, from which the caller removes the states that stop."""
         horizon = int(self.looks[-1])
         for rounds, weights in layers(allocation(self.design, horizon), horizon):
             if rounds in self.looks:

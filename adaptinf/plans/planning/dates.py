@@ -1,8 +1,8 @@
 """Looks by date: days since the start of a trial, and the participants whose outcomes are known by then.
 
-A look uses the first participants up to the one before the first pending outcome. In the order of arrival,
-the first participant with a pending outcome is a stopping time whatever outcomes have to do with delays, so
-the score of those before is a martingale, as at any look.
+A look uses the participants before the first one whose outcome is pending. In the order of arrival,
+the first participant with a pending outcome is a stopping time, however outcomes are related to delays, so
+the score of the participants before is a martingale, as at any look.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def complete(known: FloatArray, days: FloatArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The beginning of a trial; None for the arrival of its first participant."""
+    """The start of a trial; None stands for the arrival of its first participant."""
 
     moment: datetime | None
 
@@ -78,7 +78,7 @@ class Start:
     def reached(self, log: AdaptiveLog, looks: FloatArray, horizon: int, as_of: Any) -> IntArray:
         """Rounds up to each look that a log has reached, as of a time; or as the log of a trial states them.
 
-        The look that completes the horizon is reached at once, because nothing else can become known.
+        The look that completes the horizon is reached immediately, because nothing further can become known.
         """
         if as_of is None and states_plan(log):
             return np.array([look["rounds"] for look in looks_of(log)], dtype=np.int64)

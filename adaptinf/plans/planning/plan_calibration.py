@@ -39,7 +39,7 @@ class Calibration(PlanTable):
     Attributes
     ----------
     plan : Plan
-        The plan with the factor; use this one from now on.
+        The plan with the factor, to be used from now on.
     factor : float
         Factor of all critical values, and of all standard errors: the largest over the environments.
     factor_error : float
@@ -118,9 +118,9 @@ def calibrate(
     Notes
     -----
     All critical values are multiplied by the same factor, which is equivalent to multiplying the standard
-    errors, so that p-values and intervals agree with decisions. The error rate is only known in the simulated
-    environments: choose them to span what is plausible. Futility is ignored, so the factor remains valid if
-    trials continue.
+    errors, so that p-values and intervals agree with decisions. The error rate is known only in the simulated
+    environments: choose environments that span the plausible range. Futility is ignored, so the factor
+    remains valid if trials continue.
 
     Examples
     --------

@@ -28,14 +28,15 @@ class Planning(PlannedTrial):
     """Sizes and power of a plan."""
 
     def amended(self, taken: int, looks: Sequence[Any], **changes: Any) -> Self:
-        """The plan with other looks in place of those that have not been taken.
+        """The plan with different looks in place of those that have not been taken.
 
         Parameters
         ----------
         taken : int
             Number of looks so far.
         looks : sequence
-            All looks, the first ones as before; the last may be before or after the former horizon.
+            All looks, of which those already taken are unchanged; the last may be before or after the former
+            horizon.
         **changes
             `horizon` of looks by date or information, `futility` or `drop` by look, and the `delay`,
             `accrual` and `dropout` of simulations; other arguments cannot be changed in a trial that has
@@ -44,8 +45,8 @@ class Planning(PlannedTrial):
         Returns
         -------
         Plan
-            The alpha of looks so far remains as it was planned. Later looks spend by their share of the new
-            length what exceeds this; a look by which no more may be spent makes no rejection.
+            The alpha of the looks so far remains as planned. Later looks spend the alpha in excess of this,
+            according to their share of the new length; a look at which no more may be spent cannot reject.
 
         Raises
         ------
@@ -92,7 +93,7 @@ class Planning(PlannedTrial):
         n_jobs: int = 1,
         on_error: str = "raise",
     ) -> PlanCharacteristics:
-        """Simulate the trial: error rates, sample size, and the estimates after it has stopped.
+        """Simulate the trial: error rates, sample size, and estimates after the stop.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class Planning(PlannedTrial):
         n_jobs : int
             Worker processes.
         on_error : {"raise", "count"}
-            Whether an error in a trial ends the simulation, or such trials are counted and left out; the
+            Whether an error in a trial ends the simulation, or such trials are counted and omitted; the
             first error is then quoted below the table.
 
         Returns

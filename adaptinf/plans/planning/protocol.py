@@ -43,8 +43,8 @@ class Protocol:
     facts : dict of str
         What the plan fixes in advance.
     topics : DataFrame
-        The twelve topics of the draft ICH E20 guideline in a few words, in `topic` and `answer`; what only
-        the authors can know is left to them.
+        The twelve topics of the draft ICH E20 guideline in a few words, in `topic` and `answer`; information
+        that only the authors have is left to them.
 
     Examples
     --------

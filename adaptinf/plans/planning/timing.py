@@ -1,7 +1,7 @@
 """Trials in calendar time: participants arrive at random, and outcomes arrive late or never.
 
 Participants count in the order of their arrival. A look takes place once all outcomes of its participants are
-known; those who arrive in the meantime are its overrun. Participants whose outcome never arrives are
+known; participants who arrive in the meantime are its overrun. Participants whose outcome never arrives are
 replaced. Assignments depend only on outcomes that have arrived, so the score remains a martingale in this
 order.
 """
@@ -26,7 +26,7 @@ _MOST_LOST = 0.9
 class Timing:
     """When participants arrive and outcomes are known; `delay` in rounds, or a distribution of days.
 
-    `accrual` participants arrive a day on average, as a Poisson process; None measures time in rounds.
+    On average, `accrual` participants arrive per day, as a Poisson process; None measures time in rounds.
     """
 
     delay: Any
@@ -40,7 +40,7 @@ class Timing:
 
     @property
     def stated(self) -> bool:
-        """Whether anything about time is stated."""
+        """Whether any statement about time is given."""
         return self.late or self.accrual is not None
 
 
@@ -67,13 +67,13 @@ class Calendar:
     kept: BoolArray
 
     def last(self, rounds: int) -> int:
-        """Participants up to the last one of a number who have an outcome."""
+        """Number of participants up to the last of a given number with an outcome."""
         return int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1 if rounds else 0
 
     def at_look(self, rounds: int, time: float | None = None) -> tuple[float, float, float]:
-        """Time of a look at this number of outcomes, participants by then, and the overrun.
+        """Time of a look at this number of outcomes, the number of participants by then, and the overrun.
 
-        The time is that at which they are known, unless the look has its own.
+        The time is that at which the outcomes are known, unless the look has its own time.
         """
         last = self.last(rounds)
         if time is None:

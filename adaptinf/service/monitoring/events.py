@@ -21,7 +21,7 @@ from adaptinf.trial.served_rows import standing_alarms
 
 MONITOR, STATISTICIAN = "monitor", "statistician"
 OTHER = "other"
-"""The kind that is shown in place of one that concerns arms."""
+"""The kind that is shown in place of kinds that concern arms."""
 _SEES_ARMS = (STATISTICIAN, "unblinder")
 _ALARM = ("alarm", "raised")
 _TOKENS = {"token": ("token", "role", "by"), "revoke": ("token", "by")}
@@ -55,7 +55,7 @@ _DETAILS: dict[str, dict[str, tuple[str, ...]]] = {
         "erase": ("decision", "by"),
     },
 }
-"""The fields of an event besides its time and kind; they never include a participant's name, a key or a
+"""The fields of an event other than its time and kind; they never include a participant's name, a key or a
 context. The reason for the end may state the finding of a look."""
 _LOOK = ("lost", *NUMBERS, *ARMS)
 
@@ -134,13 +134,13 @@ def _told(replay: Replay, found: list[Entry], role: str) -> Entry:
 
 
 def look_due(replay: Replay) -> tuple[Due | None, None]:
-    """The look that is due, to be computed ahead."""
+    """The look that is due, to be computed in advance."""
     _needs_plan(replay)
     return replay.due_look(), None
 
 
 def look_taken(role: str, ahead: Ahead | None) -> Act:
-    """Take the looks that are due, the first as it was computed; the answer contains those of this call."""
+    """Take the looks that are due, the first one as computed; the answer contains those of this call."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         _needs_plan(replay)

@@ -1,8 +1,8 @@
 """Webhooks: messages to other programs about alarms and unblindings, without participant, arm or outcome.
 
-They follow Standard Webhooks: headers contain an id, a timestamp, and a signature of both and of the body. A
-message is sent until it is accepted, which is recorded as a row of the journal; a message may therefore
-arrive twice, with the same id, but none is lost if the service is killed.
+The messages follow Standard Webhooks: headers contain an id, a timestamp, and a signature of both and of the
+body. A message is sent until it is accepted, which is recorded as a row of the journal; a message may
+therefore arrive twice, with the same id, but no message is lost if the service is killed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Hook:
         return lambda replay: (None, sent_row(replay, self._settings.name, row))
 
     async def _post(self, message: Message) -> None:
-        """Send once; anything but a status of success is a failure, and redirections are not followed."""
+        """Send once; any status other than success is a failure, and redirections are not followed."""
         where = urlsplit(self._settings.url)
         headers = signed(self._settings.secret, message, int(time.time()))
         path = (where.path or "/") + (f"?{where.query}" if where.query else "")

@@ -33,7 +33,7 @@ VISIT, FORM = "adaptinf", "adaptinf-form"
 
 
 def answer(content: bytes | str, media: str, status: int = 200) -> Response:
-    """Content that nobody but this service's own pages may load or frame."""
+    """Content that only this service's own pages may load or frame."""
     return Response(content, status, dict(_ALONE), media)
 
 
@@ -69,7 +69,7 @@ def cookie(name: str, request: Request) -> str | None:
 
 
 def give_cookie(found: Response, name: str, request: Request, value: str) -> None:
-    """Let the browser keep a cookie, which no script can read and no other site can make it send."""
+    """Let the browser store a cookie that no script can read and no other site can cause it to send."""
     told, secure = _named(name, request)
     found.set_cookie(told, value, int(LASTS), path="/", secure=secure, httponly=True, samesite="strict")
 

@@ -52,7 +52,7 @@ _COMPARISON = "sample ratio"
 
 
 def promise(facts: Facts, log: AdaptiveLog | None) -> str:
-    """The current privacy guarantee; empty for a design that has none."""
+    """The current privacy guarantee; empty if the design has none."""
     if facts.promised is None or log is None:
         return "" if facts.promised is None else str(facts.promised)
     return claims.NOT_PROMISED() if log.guarantee is None else str(log.guarantee)
@@ -98,7 +98,7 @@ def _schedule(facts: Facts) -> list[Section]:
 
 
 def outcomes(facts: Facts, times: Sequence[float], units: Sequence[Any] | None) -> list[Section]:
-    """Pending and overdue outcomes; the participants' names only if they are given."""
+    """Pending and overdue outcomes, with the names of participants only if these are given."""
     rounds, pending, now = facts.status["rounds"], facts.pending, time.time()
     if not rounds:
         return [("pending", "Pending outcomes", paragraph(claims.NOBODY()))]
@@ -162,7 +162,7 @@ def _ratio(log: AdaptiveLog) -> str:
 
 
 def stock(rows: Sequence[Mapping[str, Any]] | None) -> list[Section]:
-    """Kits at each site, as far as the visitor may see them."""
+    """Kits at each site, to the extent that the visitor may see them."""
     if not rows:
         told = claims.NO_KITS() if rows is None else claims.NO_SITES()
         return [("kits", "Kits", paragraph(told))]
@@ -267,7 +267,7 @@ def sequence_of(stand: Stand) -> SequenceResults | str:
 
 
 def turns(facts: Facts) -> str:
-    """When the trial was paused, resumed and finished; reasons may name an arm, so they are left out."""
+    """Times of pauses, resumption and the end, without the reasons, which may name an arm."""
     rows = [[_DONE[one.kind], said_moment(one.time), one.by or ""] for one in facts.turns]
     return (
         table(("action", "time", "by"), rows, "When the trial was paused, resumed or finished")

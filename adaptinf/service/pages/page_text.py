@@ -20,7 +20,7 @@ except ImportError as error:
 
 
 def _plain(value: Any) -> Any:
-    """Text whose invisible characters are visible; markup stays as it is."""
+    """Text with invisible characters made visible; markup is unchanged."""
     return value if isinstance(value, Markup) else literal(str(value))
 
 

@@ -51,7 +51,7 @@ def warned(texts: Sequence[str]) -> str:
 
 
 def shown_picture(name: str, alt: str, caption: str) -> str:
-    """A picture from its own address, on the background of the page."""
+    """A picture from a separate address, on the background of the page."""
     if find_spec("matplotlib") is None:
         return paragraph(claims.NO_PICTURE())
     light, dark = picture_path(name, "light"), picture_path(name, "dark")

@@ -29,7 +29,7 @@ from adaptinf.trial.supplies.supply import named_at
 
 _Answer = TypeVar("_Answer")
 _ROWS = 500
-"""Rows whose times are read in one turn, so that requests need not wait for all of them."""
+"""Number of rows whose times are read in one turn, so that requests need not wait for all rows."""
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
 _FIRST = 1
 """The row that declares the trial."""
@@ -38,11 +38,11 @@ _DECLARED = (
     *("design", "parameters", "arms", "horizon", "features", "dimension", "per_arm", "reward_range"),
     *("outcome_window", "in_time", "versions", PLAN, LOOKS),
 )
-"""Facts that a reader of the protocol knows; never the seed."""
+"""Facts that are known to a reader of the protocol; never the seed."""
 
 
 class Asker(NamedTuple):
-    """The sender of a request: the digest of a token, and the roles of which it must have one."""
+    """The sender of a request: the digest of a token, and the roles, one of which it must have."""
 
     digest: str
     roles: tuple[str, ...]
@@ -61,7 +61,7 @@ class Facts:
     """Facts about a trial that reveal neither arms nor outcomes."""
 
     status: dict[str, Any]
-    """State and counts, as the service reports them."""
+    """State and counts, as reported by the service."""
     pending: tuple[int, ...]
     window: int | None
     looks: tuple[int, ...]
@@ -165,7 +165,7 @@ class Reading:
         return answer
 
     async def times(self, asker: Asker) -> list[float] | Problem:
-        """When each participant was assigned, in seconds; rows that were read before are not read again."""
+        """The time at which each participant was assigned, in seconds; rows are read only once."""
         while True:
             more = await self.ask(self._some_times, asker)
             if isinstance(more, Problem):

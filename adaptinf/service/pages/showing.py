@@ -126,7 +126,7 @@ class Showing:
         return contents.stock(_known(await self._reading.ask(supplied(guest.token.role), asker)))
 
     async def _unblinding(self, guest: Guest, asker: Asker, status: int = 200, **again: Any) -> Response:
-        """The form that reveals an arm; after a mistake with what was written, and what is wrong."""
+        """The form that reveals an arm; after a mistake, with the text entered and what is wrong."""
         sites = _known(await self._reading.ask(sites_of, asker))
         said = {"unit": "", "site": "", "reason": "", "by": "", "problems": (), "found": None, **again}
         text = self._rendered("unblinding", BY_VIEW["unblinding"], guest, sites=sites, **said)

@@ -47,7 +47,7 @@ _TOLD = {
     "overloaded": "Too many requests are waiting: try again later.",
     "internal": "The page could not be created.",
 }
-"""Texts for people, in place of those for programs."""
+"""Texts for people, in place of the texts for programs."""
 _EXPIRED = "The form has expired, or came from another website: fill it in again."
 _WAS = "Signed out."
 _SITED = "Your token is limited to one site, but these pages show the whole trial."

@@ -1,4 +1,4 @@
-"""The pages and the roles that may see them: the only table for the pages, their tests and the docs."""
+"""The pages and the roles that may see them: a single table for the pages, their tests and the docs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ VIEWS = (
 )
 """The views, in the order of their links."""
 PICTURES = (("enrolment", ROLES), ("allocation", _ALLOCATION), ("sequence", _STATISTICIAN))
-"""Pictures, and the roles that may see them; each has one address for a light page and one for a dark one."""
+"""Pictures, and the roles that may see them; each has an address for light pages and one for dark pages."""
 _DESCRIBED = ("operator", "statistician")
 _FILES = (
     ("head.json", "the number of rows and the head of the journal, for `Trial.verify(head)`", ROLES),

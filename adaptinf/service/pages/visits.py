@@ -54,7 +54,7 @@ class Visits:
         self._kept.execute(_TABLE)
 
     def begin(self, digest: str) -> str:
-        """What the cookie of a new visit contains; the visit without requests for longest makes room."""
+        """Content of a new visit's cookie; if there is no room, the visit idle for longest is removed."""
         name, now = fresh(), time.monotonic()
         self._kept.execute(
             "INSERT INTO visits VALUES (?, ?, ?, ?, ?)", (digest_of(name), digest, now, now, fresh())
@@ -80,7 +80,7 @@ class Visits:
         return visit._replace(last=now)
 
     def renewed(self, name: str | None, visit: Visit) -> Visit | None:
-        """The visit with another secret, so that forms are sent once; None if it has another already."""
+        """The visit with a new secret, so that forms are sent only once; None if it already has a new one."""
         form, mark = fresh(), digest_of(name or "")
         done = self._kept.execute(
             "UPDATE visits SET form = ? WHERE name = ? AND form = ?", (form, mark, visit.form)

@@ -83,7 +83,7 @@ class Classification(Environment):
     1 minus its reward. Every potential reward is known, unlike in a real trial.
 
     Rows drawn with replacement (``order="resampled"``) represent new people with these contexts and answers,
-    and privacy is counted for each of these: a real person can participate only once.
+    and privacy is counted for each of them: a real person can participate only once.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Classification(Environment):
         Parameters
         ----------
         frame : DataFrame
-            Cases from elsewhere, one row per person, with the same columns. Someone who is also among the
+            Cases from elsewhere, one row per person, with the same columns. A person who is also among the
             rows of the trial, or appears here twice, reports more than once, and the epsilons add up: omit
             such rows. Rows that are drawn with replacement represent new people with these answers.
         epsilon : float
@@ -207,7 +207,7 @@ class Classification(Environment):
 
 
 def _columns(label: Any, context: Any, scaler: Any, problems: list[str]) -> list[Hashable]:
-    """Names of the context columns; invalid ones are added to the problems."""
+    """Names of the context columns; invalid names are added to the problems."""
     known = len(problems)
     names = context_names(context, problems)
     listed = len(problems) == known

@@ -120,7 +120,7 @@ def _is_nested(column: Column) -> bool:
 
 
 def _numbers(column: Column) -> FloatArray | None:
-    """Numbers in a column, NaN if missing; None if it contains anything else."""
+    """Numbers in a column, NaN if missing; None if it contains other values."""
     if column.dtype == "category":
         return None
     if column.values.dtype.kind in "biuf":

@@ -175,7 +175,7 @@ class UnitCube:
     Parameters
     ----------
     low, high : sequence of float
-        Smallest and largest value of each coordinate, in its own units, known without looking at the data of
+        Smallest and largest values of each coordinate, in its own units, known without looking at the data of
         the trial: ranges of ages, or the codes of a questionnaire.
     names : sequence of str, optional
         Names of the coordinates' columns: these are then selected from frames, and errors name them.
@@ -195,8 +195,8 @@ class UnitCube:
     -----
     x becomes (x - low) / (high - low), coordinate by coordinate. Bounds that were fitted to private data
     reveal information about them: the smallest and largest values *are* two people's values, every scaled
-    context depends on them, and no noise added afterwards protects them. For this reason nothing here fits
-    bounds to the data of a trial; `from_public` fits them to data that the user declares public, and `source`
+    context depends on them, and no noise added afterwards protects them. For this reason, bounds are never
+    fitted to the data of a trial; `from_public` fits them to data that the user declares public, and `source`
     says so. The counts in a warning or an error come from the data: they are for those who hold the data, not
     for release.
 
@@ -242,7 +242,7 @@ class UnitCube:
         outside: str = "refuse",
         description: str = "",
     ) -> UnitCube:
-        """Bounds from public data, on which nobody's privacy depends. Never use the trial's own data.
+        """Bounds from public data, on which no one's privacy depends. Never use the trial's own data.
 
         Parameters
         ----------

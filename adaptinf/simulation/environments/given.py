@@ -238,7 +238,7 @@ class Replay(Environment):
 
 
 def _range_of(subject: str, rewards: FloatArray, declared: Any) -> tuple[tuple[float, float], bool]:
-    """The declared range of rewards, or the observed one, and whether it was observed."""
+    """The declared or observed range of rewards, and whether it was observed."""
     # The error states that rewards leave the range, but not which or by how much, because that would reveal
     # rewards.
     least, most = float(rewards.min()), float(rewards.max())

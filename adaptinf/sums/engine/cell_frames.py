@@ -116,7 +116,7 @@ def _own(frame: pd.DataFrame, columns: Columns) -> FloatArray:
 
 
 def _chosen(frame: pd.DataFrame, columns: Columns) -> FloatArray:
-    """The least propensity in the column of the chosen arm, NaN if there is no such column; shape (R,)."""
+    """The smallest propensity in the column of the chosen arm, NaN if there is no such column; shape (R,)."""
     found = np.full(len(frame), np.nan)
     for place, arm in enumerate(columns.every):
         rows = frame[ARM].eq(arm).fillna(False).to_numpy(dtype=bool)

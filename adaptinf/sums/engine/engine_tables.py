@@ -259,7 +259,7 @@ def readied(
 
 
 def _with_whole(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rows in which decimals without places become 64-bit integers, if they fit."""
+    """Rows in which decimals without a fractional part become 64-bit integers, if they fit."""
     schema = rows.collect_schema()
     decimals = {name: kind for name in names if isinstance(kind := schema[name], nw.Decimal)}
     whole = [name for name, kind in decimals.items() if kind.scale == 0 and kind.precision <= _DIGITS]
@@ -379,7 +379,7 @@ def _plain_arrow(table: Any) -> Any:
 
 @contextmanager
 def naming_failures() -> Iterator[None]:
-    """Convert an engine's exceptions into one error with advice; each engine has its own."""
+    """Convert the exceptions of an engine, which are specific to it, into one error with advice."""
     try:
         yield
     except AdaptinfError:
@@ -414,7 +414,7 @@ def collected(query: nw.LazyFrame[Any]) -> pd.DataFrame:
 
 @contextmanager
 def waiting(shown: bool) -> Iterator[None]:
-    """A line with the elapsed time, if requested: most engines report nothing else."""
+    """A line with the elapsed time, if requested, because most engines do not report progress."""
     if not shown:
         yield
         return

@@ -55,7 +55,7 @@ def check_zone(timezone: object, every: str | None) -> None:
 def check_times(
     rows: nw.LazyFrame[Any], name: str, every: str | None, zone: str | None, found: Findings
 ) -> None:
-    """Why a column's type cannot be truncated; pandas' own types are examined when they are truncated."""
+    """Why a column's type cannot be truncated; pandas types are examined when they are truncated."""
     if every is None or rows.implementation in (nw.Implementation.PANDAS, nw.Implementation.DASK):
         return
     kind = rows.collect_schema()[name]
@@ -101,7 +101,7 @@ def in_periods(
 def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
     """Starts of periods in UTC, from starts on a zone's clock, shape (B,).
 
-    If clocks go back over a start, its first occurrence counts; if they skip it, the end of the gap does.
+    If clocks go back over a start, its first occurrence is used; if they skip it, the end of the gap is used.
     """
     if zone is None or zone == UTC:
         return starts
@@ -183,7 +183,7 @@ def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
 
 
 def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """Clock time for an ibis table, whose engine has its own function."""
+    """Clock time for an ibis table, by a function that is specific to the engine."""
     import ibis
 
     table = rows.to_native()

@@ -48,7 +48,7 @@ class Columns:
 
     @property
     def shares(self) -> bool:
-        """Whether arms' shares replace propensities, of which there are none."""
+        """Whether arms' shares replace propensities, because there are none."""
         return self.propensity is None and not self.every
 
     @property
@@ -214,7 +214,7 @@ def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
 def selected(
     rows: nw.LazyFrame[Any], batch: nw.Expr, within: nw.Expr | None, columns: Columns
 ) -> tuple[nw.LazyFrame[Any], list[str]]:
-    """Rows with the columns read, and the names of those for groups and pieces of batches."""
+    """Rows with the columns that were read, and the names of those for groups and pieces of batches."""
     schema = rows.collect_schema()
     keys = {f"{GROUP}{place}": label_of(name, schema) for place, name in enumerate(columns.groups)}
     keys |= {} if within is None else {WITHIN: within}

@@ -1,4 +1,4 @@
-"""Rounded propensities in an engine: the rounding seen in their digits, and rows renormalised there."""
+"""Rounded propensities in an engine: the rounding seen in their digits, and renormalisation of rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def told_rounding(rows: nw.LazyFrame[Any], columns: Columns, asked: bool) -> str
 
 
 def _rounding(rows: nw.LazyFrame[Any], columns: Columns) -> Rounding | None:
-    """The rounding that the digits of all propensities show; None if there is none."""
+    """The rounding indicated by the digits of all propensities; None if there is none."""
     schema = rows.collect_schema()
     shares = [as_number(name, schema) for name in columns.every.values()]
     far = {

@@ -27,7 +27,7 @@ from adaptinf.log.validation.column_checks import no_numbers
 
 _HEAD = 1 << 22
 _MARK_OF = {".gz": GZIP, ".zst": ZSTANDARD}
-"""Suffixes of files that DuckDB decompresses, and how such files begin."""
+"""Suffixes of files that DuckDB decompresses, and the first bytes of such files."""
 _DISTINCT = 10_000
 """Number of distinct texts in a column that are examined individually."""
 _CELLS = 5
@@ -79,7 +79,7 @@ def _head(file: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFiles:
-    """Several texts as one text relation, and how they are split."""
+    """Several texts as one text relation, and the way in which they are split."""
 
     files: tuple[Path, ...]
     seps: tuple[str, ...]

@@ -53,7 +53,7 @@ def exact_units(kind: nw.dtypes.DType) -> int:
 
 
 def _inexact(kind: nw.dtypes.DType) -> nw.Expr:
-    """1.0 if the number of a unit is one that its type may have rounded."""
+    """1.0 if the number of a unit may have been rounded by its type."""
     if not (kind.is_float() or kind.is_decimal()):
         return nw.lit(0.0)
     unit = nw.col(UNIT)

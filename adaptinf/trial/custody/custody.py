@@ -79,7 +79,7 @@ class Custody:
         Returns
         -------
         Retention
-            What is left. If no names were left, nothing has changed.
+            What is left. If no names remained, nothing has changed.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class Custody:
         Raises
         ------
         JournalError
-            If it was not signed with this key, was changed, or lacks the row of the head.
+            If it was not signed with this key, was changed, or does not contain the row of the head.
         FileError
             If a file cannot be read, or does not have the expected content.
         """

@@ -55,7 +55,7 @@ def fingerprint(key: Ed25519PublicKey) -> str:
 
 
 def _loaded(path: Path, load: Any) -> Any:
-    """The key in a file; None if there is none that can be read."""
+    """The key in a file; None if the file contains no readable key."""
     with told(path, "read"):
         content = path.read_bytes()
     try:

@@ -87,7 +87,7 @@ def event_line(number: int, entry: Entry) -> bytes:
 
 
 def archive(members: dict[str, bytes]) -> bytes:
-    """The members as one file, which depends on nothing else."""
+    """The members as one file, which depends only on them."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members.items():

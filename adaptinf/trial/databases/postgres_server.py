@@ -23,8 +23,8 @@ except ImportError as error:
     raise MissingDependencyError("a trial in PostgreSQL", "psycopg", "postgres") from error
 
 _TRIALS = 0x61646170
-"""The first number of the lock of every trial, apart from those of other programs; the second is the oid of
-its table, or 0 while a trial is created."""
+"""The first number of the lock of every trial, which distinguishes it from the locks of other programs; the
+second is the oid of its table, or 0 while a trial is created."""
 _CONNECTED = {"connect_timeout": 10, "client_encoding": "utf8", "application_name": "adaptinf"}
 _SETTINGS = (
     # A commit returns only when the data are on disk, here and on synchronous standbys.
@@ -69,7 +69,7 @@ _REFUSALS = {
     "starting up": f"its server is starting: {AGAIN}",
     "shutting down": f"its server is stopping: {AGAIN}",
 }
-"""Parts of the messages of a server or libpq if no connection can be made; such errors have no code."""
+"""Parts of the messages of a server or of libpq if no connection can be made; such errors have no code."""
 
 
 class PostgresServer(Store):
@@ -131,7 +131,7 @@ class PostgresServer(Store):
         return {SERVER: system, "database": database, "table": table, "timeline": timeline}
 
     def begin(self, driver: Any, write: bool) -> None:
-        """Begin, and wait for other writers of this trial; readers see one state and wait for nobody."""
+        """Begin, and wait for other writers of this trial; readers see one state and do not wait."""
         if driver.info.transaction_status != TransactionStatus.IDLE:
             driver.rollback()  # An interrupted request may have left its transaction open.
         driver.execute(self._begins[write])
@@ -140,7 +140,7 @@ class PostgresServer(Store):
         """Do nothing: only its owner has access to a new table."""
 
     def readers(self, driver: Any) -> str:
-        """Every user of the server, if the table was opened to them."""
+        """Every user of the server, if they were given access to the table."""
         if not driver.execute(_READABLE).fetchone()[0]:
             return ""
         problem = (
@@ -169,11 +169,11 @@ class PostgresServer(Store):
         """No copy has a mark."""
 
     def purge(self, driver: Any) -> bool:
-        """Overwritten rows are left to the server, as `remains` says."""
+        """Do nothing: only the server can remove overwritten rows, as `remains` explains."""
         return True
 
     def discard(self, connection: sa.Connection, tables: sa.MetaData) -> None:
-        """Delete the rows: dropping a table would wait for readers, and fail them."""
+        """Delete the rows: dropping the table would wait for readers, and then make their queries fail."""
         known = sa.inspect(connection)
         for table in tables.sorted_tables:
             if known.has_table(table.name):

@@ -1,4 +1,4 @@
-"""Statements of every request, compiled once for a database and given to its driver."""
+"""The statements of all requests, each compiled once for a database and passed to its driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 
 class Prepared:
-    """A statement that the driver executes; rows come back as the driver has them."""
+    """A statement that the driver executes; it returns rows in the form that the driver uses."""
 
     # SQLAlchemy looks a statement up, and prepares its result, at each execution: ten times the database's
     # own time for a row.
@@ -21,7 +21,7 @@ class Prepared:
         self._compiled: dict[str, tuple[str, tuple[str, ...] | None]] = {}
 
     def _text(self, connection: sa.Connection) -> tuple[str, tuple[str, ...] | None]:
-        """The text in the database's dialect, and the names of its parameters if they go by position."""
+        """The text in the database's dialect and, if parameters are passed by position, their names."""
         dialect = connection.dialect
         found = self._compiled.get(dialect.name)
         if found is None:
@@ -31,7 +31,7 @@ class Prepared:
         return found
 
     def _sent(self, connection: sa.Connection, rows: Sequence[Row]) -> Any:
-        """A cursor after the statement, executed for all rows of parameters at once."""
+        """The cursor after the statement was executed for all rows of parameters at once."""
         text, names = self._text(connection)
         given: list[Any] = list(rows) if names is None else [[row[name] for name in names] for row in rows]
         cursor = connection.connection.cursor()

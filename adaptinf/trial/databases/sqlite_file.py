@@ -30,7 +30,7 @@ _COPIED, _MARK_PLACE = 1, slice(60, 64)
 
 
 class SqliteFile(Store):
-    """One file, with its write-ahead log beside it."""
+    """One file, and its write-ahead log in the same directory."""
 
     failures = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
     """The last one occurs if SQLite quotes a damaged name in a message."""
@@ -73,7 +73,7 @@ class SqliteFile(Store):
         return place_of(self._path)
 
     def begin(self, driver: Any, write: bool) -> None:
-        """Begin, with SQLite's lock for writing at once if it is needed."""
+        """Begin a transaction; if it writes, SQLite's lock for writing is acquired immediately."""
         driver.execute("BEGIN IMMEDIATE" if write else "BEGIN")
 
     def refuse_open(self) -> None:
@@ -117,7 +117,7 @@ class SqliteFile(Store):
         connection.exec_driver_sql("PRAGMA user_version = 0")
 
     def purge(self, driver: Any) -> bool:
-        """Move everything committed into the file itself, and truncate its write-ahead log."""
+        """Move everything that was committed into the file itself, and truncate its write-ahead log."""
         # After this, neither file contains anything that was overwritten.
         busy: int = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         return not busy

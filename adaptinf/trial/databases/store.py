@@ -29,10 +29,10 @@ class Store(ABC):
     node : str
         SQL for the noise node that a row of the journal names; null in all other rows.
     ahead : int
-        How many further secrets are read together with a requested one, because each reply of a server takes
-        time.
+        Number of further secrets that are read together with a requested one, because each reply of a server
+        takes time.
     remains : str
-        Where a secret that was overwritten can still be read; empty if nowhere.
+        Where a secret that was overwritten can still be read; empty if there is no such place.
     """
 
     address: Address
@@ -44,7 +44,7 @@ class Store(ABC):
 
     @abstractmethod
     def prepare(self, create: bool) -> None:
-        """Create what a connection requires, or refuse an address at which nothing exists."""
+        """Create what a connection requires, or raise an error if nothing exists at the address."""
 
     @abstractmethod
     def opened(self, create: bool) -> Any:
@@ -64,7 +64,7 @@ class Store(ABC):
 
     @abstractmethod
     def readers(self, driver: Any) -> str:
-        """Who else may read the trial, and the command that prevents it; empty if nobody."""
+        """Who else can read the trial, and the command that prevents it; empty if no one else can."""
 
     @abstractmethod
     def damage(self, connection: sa.Connection) -> str:
@@ -84,7 +84,7 @@ class Store(ABC):
 
     @abstractmethod
     def purge(self, driver: Any) -> bool:
-        """Remove what was overwritten as far as the database can; returns whether that was possible."""
+        """Remove overwritten content as far as the database can; returns whether that was possible."""
 
     @abstractmethod
     def discard(self, connection: sa.Connection, tables: sa.MetaData) -> None:
@@ -92,4 +92,4 @@ class Store(ABC):
 
     @abstractmethod
     def told(self, error: Exception, done: str) -> AdaptinfError:
-        """The database's message as one error that names the address and the code, and quotes nothing."""
+        """The database's message as one error, which contains only the address and the code."""

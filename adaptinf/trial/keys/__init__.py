@@ -1,1 +1,1 @@
-"""The key and the heads that are kept outside a trial's file, and the data that the key seals."""
+"""The key and the heads that are kept outside a trial's file, and the data sealed with the key."""

@@ -1,9 +1,9 @@
 """The data key of a trial, and the ciphertexts of rows, secrets and the data key itself, with their lengths.
 
-A ciphertext is AES-256-GCM under a key of its own, HMAC-SHA256 of 24 bytes that are stored with it. These
-bytes are HMAC-SHA256 of 32 random bytes, the place and the text: even where two copies of a machine draw the
-same random bytes, different texts have different keys. Associated data are the trial and the place, which is,
-for a row, its number and the digest of the row before it.
+Each ciphertext is AES-256-GCM with its own key, which is HMAC-SHA256 of 24 bytes that are stored with the
+ciphertext. These bytes are HMAC-SHA256 of 32 random bytes, the place and the text: even if two copies of a
+machine draw the same random bytes, different texts have different keys. Associated data are the trial and the
+place, which is, for a row, its number and the digest of the row before it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Cipher:
         return AESGCM(_of(self._keys, nonce)).decrypt(nonce[-_GCM:], sealed, self.scope + place.encode())
 
     def tag(self, name: str) -> bytes:
-        """A substitute for a name, which reveals nothing but that two are equal."""
+        """A substitute for a name, which reveals only whether two names are equal."""
         return _of(self._tags, name.encode())[:_TAG]
 
 
@@ -62,14 +62,14 @@ class DataKey(Cipher):
     _rest, _shortest, _context, _arms = _REST, 4 * _CLASS, 0, 0
 
     def declare(self, first: Entry) -> None:
-        """Let lengths allow for the labels and numbers that a trial's first entry declares."""
+        """Make rows long enough for the labels and numbers that a trial's first entry declares."""
         features = list(map(_length, first["features"] or ()))
         per_arm = len(first["arms"]) if first["per_arm"] else 1
         self._context = max(features, default=0) + _NUMBER * (first["dimension"] or 0) * per_arm
         self.allow(first["arms"])
 
     def allow(self, arms: Sequence[Any]) -> None:
-        """Let lengths allow for all arms of a trial, some of which may have joined it."""
+        """Make rows long enough for all arms of a trial, including those that have joined it."""
         if len(arms) == self._arms:
             return
         self._arms = len(arms)
@@ -93,7 +93,7 @@ class DataKey(Cipher):
         return self.opened(content[_TAG:], _row(number, before, tag)).decode()
 
     def _width(self, whole: int, names: int) -> int:
-        """The length of a row: arms and outcomes count as their longest, and names as they are."""
+        """The length of a row with the longest possible arms and outcomes, and names as they are."""
         needed, width = max(whole - names, self._rest) + names, self._shortest
         while width < needed:
             width *= 2
@@ -114,7 +114,7 @@ def _sized(text: bytes) -> bytes:
 
 
 def _of(keyed: hmac.HMAC, text: bytes) -> bytes:
-    """HMAC-SHA256 of a text under a key that was prepared once."""
+    """HMAC-SHA256 of a text, with a key that was prepared once."""
     mac = keyed.copy()
     mac.update(text)
     return mac.digest()

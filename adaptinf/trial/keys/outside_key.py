@@ -21,7 +21,7 @@ _FORM = "32 bytes, or 64 hexadecimal digits"
 
 
 def outside_key(subject: str, key_file: Any = None) -> bytes | None:
-    """The key in a file, or of the environment; None if neither names one."""
+    """The key in a file or from the environment; None if neither specifies one."""
     if key_file is not None:
         return key_in(as_path(subject, "key_file", key_file))
     path, command = os.environ.get(BY_FILE), os.environ.get(BY_COMMAND)

@@ -24,7 +24,7 @@ class SentHeads:
     """A thread that appends heads to a file, or gives the latest to a command.
 
     A head covers all rows before it, so a slow command misses only heads that a later one covers. Failures do
-    not stop the trial: `warn` reports each once.
+    not stop the trial; `warn` reports each of them once.
     """
 
     def __init__(self, subject: str, where: Any) -> None:
@@ -55,7 +55,7 @@ class SentHeads:
             warnings.warn(f"heads were not sent: {problem}", AdaptinfWarning, stacklevel=2)
 
     def close(self) -> None:
-        """Send the waiting heads, unless this takes too long."""
+        """Send the waiting heads, but stop if this takes too long."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -75,7 +75,7 @@ class SentHeads:
                 self._problem = f"{self._path or 'the command'}: {getattr(error, 'strerror', None) or error}"
 
     def _next(self) -> Sequence[str]:
-        """Waiting lines; none when there are no more to come."""
+        """The waiting lines; none when there will be no more."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             lines = list(self._waiting)

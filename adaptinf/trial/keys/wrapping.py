@@ -46,7 +46,7 @@ def keyed(journal: Journal) -> bool:
 
 
 def data_key(journal: Journal, subject: str, outside: bytes | None) -> DataKey | None:
-    """The data key of a trial, or None if it has none; refused if the key outside does not match."""
+    """The data key of a trial, or None if it has none; an error if the key outside does not match."""
     journal.begin(write=False)
     try:
         return _data_key(journal, subject, outside)
@@ -83,7 +83,7 @@ def wrapped_anew(journal: Journal, outside: bytes) -> None:
 
 
 def _wrapped(journal: Journal) -> tuple[bytes, bytes]:
-    """The trial's name, which is random, and its data key as it is stored."""
+    """The trial's name, which is random, and its data key in the form in which it is stored."""
     rows = journal.ask("read", lambda: journal.connection.execute(sa.select(_TABLE)).all())
     if len(rows) != 1 or any(isinstance(part, str) for part in rows[0]):
         raise JournalError(str(journal.path), "its wrapped key is missing or damaged")

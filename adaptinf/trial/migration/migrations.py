@@ -35,9 +35,10 @@ class Migration:
     Attributes
     ----------
     before, after : str
-        Version of adaptinf that has decided so far, and the installed one.
+        The version of adaptinf that has made the decisions so far, and the installed one.
     changes : tuple of str
-        What is installed in another version than before, in words: adaptinf, NumPy, Numba, Python, OpenDP.
+        What is installed in a different version than before, in words: adaptinf, NumPy, Numba, Python,
+        OpenDP.
     rows : int
         Number of rows that were recomputed.
     decisions : int
@@ -47,9 +48,10 @@ class Migration:
     differences : tuple of Difference
         The first ten of them.
     obstacle : str
-        Why the installed version cannot continue from rows that differ; empty if it can, or none differs.
+        Why the installed version cannot continue from rows that differ; empty if it can or if no row differs.
     row : int or None
-        Number of the row from which on the installed version decides; None if this was a rehearsal.
+        Number of the row from which on the installed version makes the decisions; None if this was a
+        rehearsal.
 
     Examples
     --------
@@ -113,12 +115,13 @@ class Migrating:
         key_file: str | os.PathLike[str] | None = None,
         heads: str | os.PathLike[str] | Sequence[str] | None = None,
     ) -> Migration:
-        """Let the installed version of adaptinf decide in a trial in which another one has decided so far.
+        """Let the installed version of adaptinf make the decisions in a trial in place of an earlier version.
 
         All rows are recomputed from the first one, and every decision, propensity and noise draw is compared.
-        If nothing differs, a row of the journal states that the installed version decides from then on, and
-        the earlier version accepts no more requests. Stop programs that use the trial before, and rehearse
-        first, with the trial itself or with a backup: a rehearsal writes nothing, and delays no request.
+        If nothing differs, a row of the journal states that the installed version makes the decisions from
+        then on, and the earlier version accepts no more requests. Rehearse first, with the trial itself or
+        with a backup: a rehearsal writes nothing and delays no request. Then stop all programs that use the
+        trial.
 
         Parameters
         ----------
@@ -127,12 +130,12 @@ class Migrating:
         design : Design, optional
             Required for a user-defined design, as in `open`.
         rehearse : bool
-            Whether to compare only, and to write nothing.
+            Whether to only compare, and write nothing.
         decide_from_now : bool
             Whether the installed version is to continue although it would have decided differently. All
-            earlier rows then stand as written. It is refused for private trials, trials with a plan, and
-            designs whose choices depend on more than arms and outcomes so far. The person who requests it may
-            have seen outcomes, so logs state the round and guarantee neither a floor nor privacy.
+            earlier rows are then accepted as written. It is refused for private trials, trials with a plan,
+            and designs whose choices depend on more than arms and outcomes so far. The person who requests it
+            may have seen outcomes, so logs state the round and guarantee neither a floor nor privacy.
         reason, by : str
             The reason and the person responsible; the journal stores both. Required unless `rehearse`.
         key_file, heads
@@ -169,7 +172,7 @@ class Migrating:
 def _migrated(
     place: Any, design: Design | None, outside: bytes | None, heads: SentHeads | None, act: Any
 ) -> Migration:
-    """Recompute all rows; unless that was all, write the row that states which version decides."""
+    """Recompute all rows and, if this is not a rehearsal, write the row that states which version decides."""
     # As in `Trial`, the database library is loaded only when a trial is used.
     from adaptinf.trial.requests import opened
 
@@ -225,7 +228,7 @@ def _obstacle(replay: Replay, found: Sequence[Difference], changed: Sequence[str
 def _decided(
     replay: Replay, rows: int, found: list[Difference], decide_from_now: bool, reason: Any, by: Any
 ) -> tuple[Migration, Entry]:
-    """The entry that lets the installed version decide, unless that is not permitted."""
+    """The entry from which on the installed version makes the decisions, if that is permitted."""
     refuse("Trial.migrate", [replay.copied] if replay.copied else [])
     made = _found(replay, rows, found)
     refuse("Trial.migrate", _problems(made, decide_from_now))

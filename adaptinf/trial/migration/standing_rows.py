@@ -1,4 +1,4 @@
-"""Rows that another version would write differently: what differs, and whether they may stand as written."""
+"""Rows that another version would write differently: what differs, and whether this is acceptable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from adaptinf.trial.journal_rows import Entry
 
 _DECIDED = frozenset(("arm", "status", "propensities", "kit"))
-"""Fields of an assignment that a version decides: only these may differ in a row that stands."""
+"""Fields of an assignment that a version decides: only these may differ in a row that is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Difference:
 
 
 def difference_of(number: int, said: Entry, again: Entry | None) -> Difference:
-    """How a row differs from what is decided now; None if that could not be recomputed."""
+    """How a row differs from what this version decides; None if that could not be computed."""
     known = {} if again is None else again
     names = [] if again is None else [name for name in {**said, **known} if said.get(name) != known.get(name)]
     return Difference(number, said["kind"], said.get("round"), tuple(names), _gap(said, known))

@@ -17,7 +17,7 @@ def migrated(rounds: int, differing: int, reason: Any, by: Any) -> Entry:
 
 
 def migrated_again(said: Entry, rounds: int) -> Entry:
-    """The entry of such a row, whichever version wrote it, if it follows from the rows before it."""
+    """The entry of such a row, written by any version, if it follows from the rows before it."""
     refuse(MIGRATED, act_problems(said["reason"], said["by"]))
     # Versions may name other libraries than this one does, but all name their own.
     versions = {"adaptinf": said[VERSIONS]["adaptinf"], **said[VERSIONS]}

@@ -1,4 +1,4 @@
-"""Versions that decide in a trial: the installed ones, and the last that its journal names."""
+"""Versions that make the decisions of a trial: the installed ones, and the last ones in its journal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ MIGRATED = "migrate"
 """Kind of a row from which on another version decides."""
 VERSIONS, DIFFERING = "versions", "differing"
 """Fields of such a row: the versions that decide from then on, and how many earlier rows they would write
-differently. If there are any, all rows before this one stand as written. The first row has versions, too."""
+differently. If there are any, all rows before this one are accepted as written. The first row also contains
+versions."""
 
 
 def installed() -> dict[str, str]:
-    """The versions of what decides here; `code` is a hash of adaptinf's files."""
+    """The versions of the software that makes the decisions here; `code` is a hash of adaptinf's files."""
     try:
         noise = {"opendp": version("opendp")}
     except PackageNotFoundError:
@@ -36,7 +37,7 @@ def installed() -> dict[str, str]:
 
 
 def other_version(decides: str) -> str:
-    """Why this version accepts no requests of a trial; empty if it decides there itself."""
+    """Why this version accepts no requests of a trial; empty if it makes the trial's decisions."""
     if decides == __version__:
         return ""
     return (
@@ -46,7 +47,7 @@ def other_version(decides: str) -> str:
 
 
 def changes(before: Mapping[str, str]) -> tuple[str, ...]:
-    """What is installed in another version than before, in words."""
+    """What is installed in a different version than before, in words."""
     here = installed()
     known = [name for name in here if name in before and before[name] != here[name] and name != "code"]
     found = [f"{name} {before[name]} to {here[name]}" for name in known]

@@ -21,11 +21,11 @@ from adaptinf.typing import RandomSource
 _SIGNS = "0123456789"
 _SHORTEST, _LONGEST, _SHOWN = 4, 40, 5
 _ROOM = 10
-"""Smallest ratio of possible codes to required ones, so that codes cannot be guessed."""
+"""Smallest ratio of possible codes to required ones at which codes cannot be guessed."""
 _NAMED = 3
 """An arm's label that is at least this long must not occur in codes."""
 _CHANCE = 1e-4
-"""Codes are refused if shuffled codes would follow such a pattern with a smaller probability than this."""
+"""Codes are refused if the probability that shuffled codes follow such a pattern is smaller than this."""
 _LENGTH = Count(_SHORTEST)
 _KITS = Is(
     lambda kits: isinstance(kits, Mapping) and not any(Count(0)("", one) for one in kits.values()),
@@ -87,7 +87,7 @@ def _seeded(rng: RandomSource) -> Random:
 
 
 def form_problems(codes: Sequence[Any], taken: Iterable[str]) -> list[str]:
-    """Problems with the form of new codes, given those that exist."""
+    """Problems with the form of new codes, given the existing ones."""
     before = list(taken)
     wrong = [code for code in codes if not _is_code(code)]
     if wrong:
@@ -111,7 +111,7 @@ def form_problems(codes: Sequence[Any], taken: Iterable[str]) -> list[str]:
 
 
 def look(code: str) -> str:
-    """The form that two codes share if they could be confused."""
+    """The form of a code, which is the same for two codes that could be confused."""
     return reads_as(code).lower()
 
 

@@ -159,7 +159,7 @@ class Supplied(PlannedLooks):
         supply.give(site, arm, self._coins.generator.random)
 
     def kit_of(self, decision: int) -> str | None:
-        """The kit of a decision, if it has one."""
+        """The kit of a decision, if there is one."""
         return self.supply.of(decision - 1).get("kit")
 
     def site_of(self, decision: int) -> str | None:

@@ -16,7 +16,7 @@ _BETWEEN = "/"
 
 
 class Kit(NamedTuple):
-    """A kit: the site at which it is, and the position of its arm."""
+    """A kit: the site where it is, and the position of its arm."""
 
     site: str
     arm: int
@@ -71,7 +71,7 @@ class Supply:
         return code
 
     def cut(self, rounds: int) -> None:
-        """Take back what participants after these received."""
+        """Undo what participants after these received."""
         for _, code in self.given[rounds:]:
             if code is not None:
                 insort(self._stock[self.kits[code]], code)
@@ -87,13 +87,13 @@ class Supply:
         self.given += zip(part["sites"], part["kits"], strict=True)
 
     def settle(self) -> None:
-        """Remove what participants received from the stock, after `extend` and all additions."""
+        """Remove what participants received from the stock, after `extend` and all additions were called."""
         for _, code in self.given:
             if code is not None:
                 self._take(code)
 
     def of(self, step: int) -> dict[str, str]:
-        """Site and kit of a round, if it has them."""
+        """The site and the kit of a round, if it has them."""
         site, kit = self.given[step] if step < len(self.given) else (None, None)
         return {name: value for name, value in (("site", site), ("kit", kit)) if value is not None}
 

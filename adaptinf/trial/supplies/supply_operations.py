@@ -1,4 +1,4 @@
-"""A trial as seen by those who supply it: its sites, and the kits at each."""
+"""The part of a trial that concerns its supply: its sites, and the kits at each of them."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class SupplyOperations:
         site : str
             A site of the trial.
         kits : dict
-            The arm of each code, such as a part of what `kit_codes` returns. Codes are unique in the trial,
-            of one length (4 to 40 letters, digits or hyphens), and must not reveal the arm.
+            The arm of each code, for example a part of what `kit_codes` returns. Codes are unique in the
+            trial, of one length (4 to 40 letters, digits or hyphens), and must not reveal the arm.
         key : str or int
             Identifies the request, as for `assign`.
         by : str
@@ -87,8 +87,8 @@ class SupplyOperations:
         Raises
         ------
         ParameterError
-            If the trial is not blinded, or is finished or closed, there is no such site or arm, codes are not
-            as required, or the key belongs to another request. Nothing has changed in this case.
+            If the trial is not blinded, or is finished or closed, there is no such site or arm, codes do not
+            meet the requirements, or the key belongs to another request. Nothing has changed in this case.
         FileError
             As in `assign`.
 
@@ -109,7 +109,7 @@ class SupplyOperations:
         return self._requests.change(lambda replay: replay.add_new_kits(site, kits, key, by))
 
     def retire_kit(self, kit: str, *, key: str | int, reason: str, by: str) -> None:
-        """Record that a kit in stock was lost, damaged or has expired: nobody will receive it.
+        """Record that a kit in stock was lost, was damaged or has expired: no one will receive it.
 
         Parameters
         ----------
@@ -155,8 +155,8 @@ class SupplyOperations:
         -------
         DataFrame
             One row per site, or per site and arm: `site`, `arm`, and the numbers of kits `in_stock`, `given`
-            and `retired`. Without arms, there is also `low`: whether any arm (it does not say which) has
-            fewer than five kits.
+            and `retired`. Without arms, there is also `low`: whether some arm, which is not named, has fewer
+            than five kits.
 
         Notes
         -----

@@ -44,7 +44,7 @@ from adaptinf.designs import (
 
 NOTE = (
     "These faults were used to improve the audits: 1, 3, 13, 16, 17 and 18 were missed at first, and the "
-    "code that missed them was changed. The share of unseen faults that are detected has to be measured with "
+    "code that missed them was changed. The share of unseen faults that are detected must be measured with "
     "another set of faults."
 )
 """What a page of these faults has to say."""

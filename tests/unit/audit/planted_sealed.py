@@ -38,9 +38,9 @@ from adaptinf.designs import DPBAI, DPNAS, DPConSE, LinPriv, PrivateSuccessiveEl
 
 NOTE = (
     "They were first run, each once, on 2026-11-26, before anyone who made or changed the audits had seen "
-    "them: 19 of 20 were detected. 12 was missed, because trials of more than 200 participants had by "
-    "default one pair of the kind `amended`, whose correction lies within the range of rewards. This page "
-    "has the audits of today."
+    "them: 19 of 20 were detected. Fault 12 was missed, because by default there was only one pair of the "
+    "kind `amended` for trials of more than 200 participants, and its correction lies within the range of "
+    "rewards. This page shows the results of the current audits."
 )
 """What a page of these faults has to say."""
 

@@ -49,9 +49,8 @@ class Neighbours:
         Whether this is the pair, among those that a design supplies, whose actions alone are most
         informative.
     design : Design, optional
-        The design that is run on both environments, if it is not the audited design itself but the same
-        design in a state that reveals the unit most clearly, or with sizes that do so and are irrelevant to
-        its privacy.
+        The design that is run on both environments, if it is not the audited design itself: the same design
+        in a state, or with sizes irrelevant to its privacy, that reveal the unit most clearly.
 
     Raises
     ------
@@ -117,7 +116,7 @@ def _unit_problems(first: Tableau, second: Tableau, horizon: int, unit: str) -> 
 
 
 def _rows_apart(pair: list[Any]) -> set[int]:
-    """Rows in which two arrays differ; all rows of the longer one if their shapes differ."""
+    """Rows in which two arrays differ, or all rows of the longer array if their shapes differ."""
     one, other = pair
     if one.shape != other.shape:
         return set(range(max(one.shape[0], other.shape[0])))
@@ -146,7 +145,7 @@ def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatAr
 def reward_neighbours(
     first: FloatArray, second: FloatArray, row: int, score: Any, hidden: tuple[int, ...] = (), **tables: Any
 ) -> Neighbours:
-    """Trials on two tables of rewards (rounds, arms) that differ in one round; `tables` is for `Tableau`."""
+    """Trials on two tables of rewards (rounds, arms) that differ in one round; `tables` goes to `Tableau`."""
     return Neighbours(
         Tableau(first, reward_range=UNIT_RANGE, **tables),
         Tableau(second, reward_range=UNIT_RANGE, **tables),
@@ -184,7 +183,7 @@ def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbour
     Notes
     -----
     Pairs are looked up by the design's class. A user-defined class inherits the pairs of its base design. To
-    supply others, register a function of the design and a unit with
+    supply other pairs, register a function of the design and a unit with
     ``@ai.audit.neighbouring_trials.register``.
 
     Examples
@@ -248,13 +247,13 @@ class NodeUnits:
     Parameters
     ----------
     noise : ndarray of shape (runs, nodes)
-        Released number minus the true one; NaN if a run has none.
+        Released number minus the true number; NaN if a run has no such number.
     scales : ndarray of shape (nodes,)
         The scales required by the guarantee.
     steps : ndarray of shape (runs, nodes)
         The round, counted from 0, after which each number was released.
     own : ndarray of shape (runs, nodes)
-        Sums of the fair coins, minus 1/2 each, that entered a node; zeros if there are none.
+        Sums of the fair coins that entered a node, each minus 1/2; zeros if there are none.
     grid : float
         Number of noise units per 1, if the noise is exact.
 
@@ -343,8 +342,8 @@ class AuditTrial:
     design : Design, optional
         The design that is run, if it is not the audited design itself.
     live_rounds : int
-        Rounds after which a session or a trial in a file may stop because it has shown all its noise; 0 for
-        all.
+        Rounds after which a session or a trial in a file may stop, because all its noise has been observed; 0
+        for all rounds.
 
     Examples
     --------
@@ -466,7 +465,7 @@ def public_replay(
 ) -> PublicReplay | None:
     """The replay of trials; None if releases do not determine decisions, or there are no decisions.
 
-    Shapes: contexts (rounds, entries); by default the environment's.
+    Shapes: contexts (rounds, entries), by default those of the environment.
     """
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:
@@ -477,14 +476,14 @@ def public_replay(
 
 
 def replays(trial: AuditTrial, design: Design) -> tuple[Any, ...]:
-    """All checks that recompute the decisions of a trial: its own, and the one for all designs."""
+    """All checks that recompute the decisions of a trial: its own check, and the check for all designs."""
     run = design if trial.design is None else trial.design
     general = public_replay(run, trial.environment, trial.horizon)
     return tuple(part for part in (general, trial.replay) if part is not None)
 
 
 def fixed_contexts(environment: Environment, horizon: int) -> FloatArray:
-    """Inputs to the choice in every round, if all runs share them, (rounds, entries)."""
+    """Inputs to the choice in every round, if they are common to all runs; shape (rounds, entries)."""
     tables = environment.tables(horizon)
     entries = max(1, environment.n_arms * environment.dimension)
     contexts = np.zeros((horizon, entries))

@@ -40,7 +40,7 @@ _MOST_ARRIVALS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimateCame:
-    """-1 if the first context's estimate was released, 1 if the second's was, 0 if neither or both were."""
+    """-1 if only the first context's estimate was released, 1 if only the second's, and 0 otherwise."""
 
     n_rounds: int
     contexts: tuple[int, int]
@@ -96,7 +96,7 @@ class LengthRatio:
 
 
 def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
-    """Neighbours in a trial of 200 rounds and two contexts; a second-half participant has one of them."""
+    """Neighbours that differ in the context of a second-half participant, in a trial of 200 rounds."""
     # No batch of the first half closes within 100 rounds, so all arms of the first half are chosen by fair
     # coins. In the first two pairs, the outputs of one trial are impossible in the other.
     half = _HORIZON // 2
@@ -116,7 +116,7 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
 
 
 def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
-    """Neighbours in which a first-half participant changes the common centre of all contexts' lengths."""
+    """Neighbours in which a first-half participant changes the common centre of all lengths."""
     # One context has f arrivals in the first half, or f + 1 with the participant, as all other contexts have.
     # The rarest context determines the centre, so the participant changes it.
     for arrivals in range(1, _MOST_ARRIVALS):
@@ -145,7 +145,7 @@ def _context_pair(
     score_name: str,
     kinds: tuple[int, int] = (0, 1),
 ) -> Neighbours:
-    """A participant with one context or the other; rewards are uninformative."""
+    """A participant with either of two contexts; rewards are uninformative."""
     sides = []
     for kind in kinds:
         given = list(contexts)
@@ -178,7 +178,7 @@ def _action_ratio(contexts: list[int], participant: int, epsilon: float, center:
 
 
 def _log_chances(others: int, place: int | None, epsilon: float, center: int) -> FloatArray:
-    """Log-probability of a sequence of arms, by its last arrival without the better one; (others + 1,)."""
+    """Log-probability of a sequence of arms, by the last arrival on the worse arm; (others + 1,)."""
     # The first T of the other participants have fair coins, or one fewer if the participant arrives at
     # position `place`, up to T. The rest receive the better arm.
     law = TruncatedLaplace(epsilon=epsilon, calibration="published")
@@ -204,12 +204,12 @@ _GAIN, _LOSS = (0.0, 1.0), (1.0, 0.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountsReplay:
-    """Exact counts of a single context: the lengths of the windows, and who entered the trial."""
+    """Exact counts of a single context: lengths of windows, and the number in the trial."""
 
     ends: IntArray
 
     def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """Every count, window after window, and that of the trial."""
+        """The counts of all windows in order, and that of the trial."""
         ends = [int(end) for end in self.ends]
         entered = (seen.statuses == ESTIMATION_RANDOMISED).sum(axis=1, keepdims=True)
         lengths = np.broadcast_to(np.diff([0, *ends]), (len(entered), len(ends)))
@@ -237,7 +237,7 @@ class SumsNoise:
     fair: bool = False
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """Every sum and count, window after window, and those of the trial."""
+        """The sums and counts of all windows in order, and those of the trial."""
         horizon = seen.actions.shape[1]
         n_features = int(self.contexts.max()) + 1
         drawn = ~np.isin(seen.statuses, (LEARNING_BETTER, ESTIMATION_BETTER))
@@ -400,7 +400,7 @@ class WindowRatio:
         return total
 
     def _misfit(self, distance: FloatArray) -> FloatArray:
-        """For released counts, on the log scale: exact counts rule out all other counts."""
+        """For released counts, on the log scale; an exact count has probability 0 at all other counts."""
         if self.arrival_scale > 0.0:
             return distance / self.arrival_scale
         return np.where(distance > 0.0, np.inf, 0.0)
@@ -417,7 +417,7 @@ class WindowRatio:
     def _log_chance(
         self, transcripts: Transcripts, n_features: int, feature: int, action: IntArray, inside: int
     ) -> FloatArray:
-        """Log-probability that an arrival receives the arm and enters the trial, or receives it otherwise."""
+        """Log-probability that an arrival receives the arm, whether or not it enters the trial."""
         inclusion, better = np.ones(action.size), np.zeros(action.size)
         if self.start:
             inclusion = transcripts.outcomes[:, 1 + 2 * n_features + feature]
@@ -430,7 +430,7 @@ class WindowRatio:
 def corrected_neighbours(
     unit: str, contrast_budget: float, arrival_budget: float, first_window: int | None
 ) -> tuple[Neighbours, ...]:
-    """Neighbours on which the entire budget is spent; the last pair is for audits of actions alone."""
+    """Neighbours that use the entire budget; the last pair is intended for audits of actions alone."""
     # The participant has rewards (0, 1) or (1, 0), and thus contributes +1/2 or -1/2 to the sum, whatever the
     # coin: hiding the coin gains nothing. The sums of rewards change by 1 in total, and with the context the
     # counts change by 2. Without a budget for counts there is one context, and records differ in rewards

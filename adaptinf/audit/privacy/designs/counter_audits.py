@@ -37,17 +37,17 @@ ARMS = 2
 
 
 def laplace_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
-    """Log-ratio of the densities of centre + `shift` and of the centre, at the centre + `noise`."""
+    """Logarithm of the ratio of Laplace densities centred at `shift` and at 0, evaluated at `noise`."""
     return np.asarray((np.abs(noise) - np.abs(noise - shift)) / scale)
 
 
 def normal_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
-    """Log-ratio of densities for normal densities of standard deviation `scale`, as above for Laplace."""
+    """Log ratio of normal densities with standard deviation `scale`, as above for Laplace densities."""
     return np.asarray(shift * (2.0 * noise - shift) / (2.0 * scale**2))
 
 
 def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
-    """Number of items before the node whose noise is new in the running sum at each count."""
+    """Number of items that precede the node whose noise is new in the running sum at each count."""
     earlier = counts & (counts - 1)
     return np.where(earlier == 0, counts >> 1, earlier) if hybrid else earlier
 
@@ -125,7 +125,7 @@ class CounterNoise:
     fair: bool = False
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """Noise of the nodes that at least half of the runs have."""
+        """Noise of the nodes that occur in at least half of the runs."""
         runs, rounds = seen.actions.shape
         noise, fair, steps = self._by_count(seen)
         counts = np.arange(1, rounds + 1)
@@ -215,7 +215,7 @@ def sum_neighbours(counter: str) -> tuple[Neighbours, ...]:
 def counter_pair(
     horizon: int, row: int, hybrid: bool, gaussian: bool = False, vectors: FloatArray | None = None
 ) -> Neighbours:
-    """The pair whose round `row` differs; vectors (horizon, arms, dimension)."""
+    """The pair that differs in round `row`; vectors (horizon, arms, dimension)."""
     first, second = one_reward_apart(np.full((horizon, ARMS), 0.5), row)
     score = CounterScore(first, second, hybrid, gaussian, vectors)
     return reward_neighbours(first, second, row, score, vectors=vectors)
@@ -259,7 +259,7 @@ def _dimension(design: LinPriv) -> int:
 
 
 def vector_neighbours(law_at: Callable[[int], NoiseLaw], dimension: int) -> tuple[Neighbours, ...]:
-    """Pairs of trials for counters of context times reward, with contexts that are the longest in L1."""
+    """Pairs of trials for counters of context times reward, with contexts of maximal L1 norm."""
     steered = np.full((ARMS, dimension), 1.0 / math.sqrt(dimension))
     shared = steered.copy()
     steered[1] = 0.0
@@ -272,7 +272,7 @@ def vector_neighbours(law_at: Callable[[int], NoiseLaw], dimension: int) -> tupl
 def _vector_pair(
     law_at: Callable[[int], NoiseLaw], context: FloatArray, binary: tuple[int, int], hybrid: tuple[int, int]
 ) -> Neighbours:
-    """Horizon and round of the counter to which the noise at that horizon belongs."""
+    """The horizon, and the round of the counter to which the noise at that horizon belongs."""
     horizon, row = binary if law_at(binary[0]).counter == "binary" else hybrid
     law = law_at(horizon)
     vectors = np.tile(context, (horizon, 1, 1))

@@ -41,7 +41,7 @@ _END, _GROUP, _VALUE, _SCALE = 0, 2, 3, 4
 
 
 def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:
-    """Actions before the first releases: the same in every run, because nothing has been observed yet."""
+    """Actions before the first releases, which are the same in every run."""
     run = next(iterate_runs(design, Tableau(np.full((horizon, n_arms), 0.5)), horizon, 0, 1, 0))
     return np.asarray(run.record.action[: int(run.released[0, _END])])
 
@@ -150,7 +150,7 @@ def _counted(seen: Transcripts, override: int) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochMeanNoise:
-    """Noise of an arm's mean of clipped rewards since the last release, `scale` divided by their number."""
+    """Noise of an arm's mean of clipped rewards since the last release; its scale is `scale` / number."""
 
     # Overridden rounds do not count, because the design skips them.
 
@@ -183,7 +183,7 @@ class EpochMeanNoise:
         )
 
     def _of_run(self, seen: Transcripts, run: int) -> tuple[FloatArray, FloatArray]:
-        """Noise of the sums whose means a run released, and these sums minus half of their counts."""
+        """Noise of the sums whose means were released in a run, and these sums minus half of their counts."""
         actions, releases = seen.actions[run], seen.releases[run]
         counted = seen.statuses[run] != self.override
         clipped = np.clip(seen.rewards[run], 0.0, 1.0)
@@ -268,7 +268,7 @@ def best_arm_neighbours(
     weight: FloatArray,
     score: Callable[[FloatArray, FloatArray, int], Score],
 ) -> Neighbours:
-    """Trials that differ in a first-phase reward of the arm that changes the releases most.
+    """Trials that differ in one first-phase reward, of the arm that changes the releases most.
 
     Shapes: weight (arms,).
     """
@@ -289,7 +289,7 @@ def best_arm_neighbours(
 @neighbouring_trials.register(DPBAI)
 @neighbouring_trials.register(DPBAIGauss)
 def mean_neighbours(design: DPBAI | DPBAIGauss, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The reward of the first round, 0 and 1, which changes the first mean."""
+    """Neighbours with reward 0 or 1 in the first round, which changes the first mean."""
     # There is one pair, and the score of its releases is exact: one noisy mean changes by as much as a reward
     # can change any mean. The last round pulls the arm that is named, so only its action is shown.
     refuse_unit(unit)
@@ -323,7 +323,7 @@ def _horizon(design: DPBAI | DPBAIGauss) -> int:
 
 @neighbouring_trials.register
 def moment_neighbours(design: DPOD, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The reward of a first-phase round, 0 and 1, of the pulled arm that changes the moments most."""
+    """Neighbours with reward 0 or 1 in a first-phase round of the arm that changes the moments most."""
     # There is one pair, and the score of its releases is exact. An arm with the largest sum of absolute
     # coordinates changes the moments by as much as the noise allows for; if the first phase does not pull
     # such an arm, the pair spends less than epsilon. The last round pulls the arm that is named, so only its
@@ -363,7 +363,7 @@ _AFTER = 2
 def elimination_neighbours(
     design: PrivateSuccessiveElimination, unit: str | None = None
 ) -> tuple[Neighbours, ...]:
-    """Two arms, one epoch and two more rounds, with the reward of the first round 0 and 1."""
+    """Two arms, one epoch and two more rounds, with reward 0 or 1 in the first round."""
     # There is one pair, and the score of its releases is exact: it is a single Laplace variable, which shifts
     # by epsilon times its scale whatever the length of the epoch. The first arm's mean is so far below the
     # second's that the remaining arms reveal nearly as much.

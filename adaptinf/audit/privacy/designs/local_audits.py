@@ -51,7 +51,7 @@ _COORDINATES, _APART = 8, (1, 2, 3)
 
 
 def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
-    """Distribution function of the sum of this number of Laplace variables of scale 1, at its own value."""
+    """Distribution function of a sum of this number of Laplace variables of scale 1, at the given value."""
     # The tail at x > 0 is e^-x times the sum over k < m of x^k / k! times the probability that a negative
     # binomial number of failures before m successes, with success probability 1/2, is below m - k.
     size = np.abs(noise)
@@ -179,7 +179,7 @@ class GradientRatio:
 
 
 def one_participant(context: tuple[float, ...], paying: int) -> Classification:
-    """A trial with a single participant and two arms, one of which pays 1."""
+    """A trial with a single participant and two arms, one of which has reward 1."""
     import pandas as pd
 
     names = _names(len(context))
@@ -211,7 +211,7 @@ def _names(dimension: int) -> list[str]:
 
 
 def arrivals_to_drop(width: float, published: bool) -> int:
-    """Noiseless arrivals per arm until an arm that never pays is dropped for one that always does."""
+    """Noiseless arrivals per arm until an arm with reward 0 is dropped in favour of one with reward 1."""
     if not published:
         return math.floor(width) + 2
     arrivals = 1
@@ -221,7 +221,7 @@ def arrivals_to_drop(width: float, published: bool) -> int:
 
 
 def arrivals_to_halve(width: float, refinement: float, published: bool) -> float:
-    """Noiseless arrivals per arm until the unit interval is also halved; inf if it never is."""
+    """Noiseless arrivals per arm until the unit interval is also halved; inf if this never happens."""
     if published:
         return arrivals_to_drop(width, published)
     if refinement == 0.0:
@@ -247,7 +247,7 @@ def gradient_ratio(
     constants: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     records: tuple[tuple[tuple[float, ...], int], tuple[tuple[float, ...], int]],
 ) -> GradientRatio:
-    """The ratio for a first participant with one of two records: a context, and the arm that would pay."""
+    """The ratio for a first participant with one of two records: a context, and the arm with reward 1."""
     iterates, averages, rates, shares = constants
     warm = tables.warm_up > 0
     gradients = []
@@ -341,7 +341,7 @@ class GradientNoise:
     scale: float
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """The largest coordinate of each arm's independent noise, and each coordinate's distribution."""
+        """The largest coordinate of each arm's independent noise, and the distribution of each coordinate."""
         noise = (self.ratio.reports(seen) - self.ratio.first) / self.scale
         parameters = noise.shape[2]
         arms = list(self.ratio.reporting)
@@ -380,7 +380,7 @@ class TwoReports:
     dimension: int
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """How often signs one, two and three places apart agree; exact because a chain has no cycle."""
+        """How often signs one, two and three places apart agree; exact, because a chain contains no cycle."""
         runs = seen.releases.shape[0]
         positive = seen.releases[..., _VALUE].reshape(runs, _ARMS, -1)[..., : self.dimension] > 0.0
         drawn = np.random.default_rng(0).random((runs, len(_APART)))
@@ -425,7 +425,7 @@ def gradient_neighbours(design: LDPLinear, unit: str | None = None) -> tuple[Nei
 
 
 def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
-    """A trial with a participant in either stage."""
+    """A trial with one participant in each stage."""
     public, high, low = lessons(design.intercept)
     run = replace(design, auxiliary=(public,), warm_up=warm_up, radius=_ROOM, step=_REACH / _ROOM)
     tables = run.tables(2, len(high), 1)

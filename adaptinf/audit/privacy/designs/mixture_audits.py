@@ -51,7 +51,7 @@ def mixture_trials(mixture: Mixture) -> tuple[AuditTrial, ...]:
 
 
 def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
-    """The trial for a mixture: its target is wrapped too, and its parts account for overrides."""
+    """The trial for a mixture: its target is also wrapped, and its parts account for overrides."""
     code = mixture.program(trial.environment, trial.horizon, recording=False).n_statuses - 1
     run = mixture.design if trial.design is None else trial.design
     return dataclasses.replace(
@@ -82,7 +82,7 @@ def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
 
 
 def _with_status(part: Any, code: int) -> Any:
-    """A part of a trial that takes account of overridden rounds, if necessary."""
+    """A part of a trial, adjusted for overridden rounds if necessary."""
     return dataclasses.replace(part, override=code) if hasattr(part, "override") else part
 
 
@@ -109,7 +109,7 @@ def _stretched_neighbours(
     share: Callable[[int], FloatArray],
     override: int,
 ) -> Neighbours:
-    """A design's trials with rounds added, because an epoch skips overridden rounds, as does the score."""
+    """A design's trials with rounds added, because epochs and scores skip overridden rounds."""
     score = pair.score
     assert isinstance(score, (EpochMeanScore, MomentScore))
     shares = share(max(_LONGER * pair.horizon, _ROUNDS))
@@ -148,7 +148,7 @@ def _stretched_neighbours(
 
 
 def _likeliest_round(opening: IntArray, place: int, shares: FloatArray) -> tuple[int, float]:
-    """The round most likely to be one of an arm's uninterrupted pulls around a position; the probability."""
+    """The round near a position that most likely belongs to an arm's uninterrupted pulls; its probability."""
     others = np.flatnonzero(opening != opening[place])
     begin = int(others[others < place].max(initial=-1)) + 1
     end = int(others[others > place].min(initial=opening.size))

@@ -1,4 +1,4 @@
-"""How one sample affects a private stopping rule: two streams, the exact score, many runs on both."""
+"""Effect of one sample on a private stopping rule: two streams, the exact score, and many runs."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
 
 @neighbouring_trials.register
 def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two streams that differ in their first sample, bound and -bound, on which outputs differ most."""
+    """The two streams on which outputs differ most: their first samples are bound and -bound."""
     # The sum climbs to about the threshold, so the rule nearly stops, and then falls to about minus the
     # threshold, where the stream ends. On the second stream every sum is lower by twice the bound, which
     # makes it likelier to continue at first and likelier to stop at the end. There is one pair, of tables
@@ -177,7 +177,7 @@ def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbo
 
 
 def _doubling(rule: kernel.Rule) -> FloatArray | None:
-    """A stream above the threshold at five consecutive looks, and below its negative at the next."""
+    """A stream above the threshold at five consecutive looks, and below minus the threshold at the next."""
     noise = _ABOVE * max(rule.threshold_scale, rule.query_scale)
     most = _MOST_SAMPLES["exponential"].bit_length() - 1
     for first in range(1, most - _HUMP + 1):
@@ -203,14 +203,14 @@ def _doubling(rule: kernel.Rule) -> FloatArray | None:
 
 
 def _resting(step: float, length: int, bound: float) -> FloatArray:
-    """Samples with this mean; the last one, at the look, is 0 if the others can compensate."""
+    """Samples with the given mean; the last one, at the look, is 0 if the others can compensate."""
     if length == 1 or abs(more := step * length / (length - 1)) > bound:
         return np.full(length, step)
     return np.append(np.full(length - 1, more), 0.0)
 
 
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
-    """A stream that rises by the bound per sample to about the threshold, then falls to its negative."""
+    """A stream that rises to about the threshold by the bound per sample, then falls to minus that."""
     noise = max(rule.threshold_scale, rule.query_scale)
     # All looks within one scale of the noise have a similar chance of stopping, so their chances add up; the
     # peak is lowered accordingly.
@@ -231,7 +231,7 @@ def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class StoppingOutputs:
-    """Many runs of a private stopping rule on two fixed streams, as sampled by `epsilon_lower_bound`."""
+    """Many runs of a private stopping rule on two fixed streams, to be sampled by `epsilon_lower_bound`."""
 
     rule: StoppingRule
     neighbours: Neighbours

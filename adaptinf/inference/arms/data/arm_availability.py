@@ -57,7 +57,7 @@ class _Parts(NamedTuple):
 
 
 def differs_elsewhere(profile: LogProfile, codes: IntArray) -> Apart | None:
-    """Evidence on some arms from rounds that offered all of them and from other rounds; codes: (k,).
+    """Evidence on some arms from rounds in which all arms were available and from other rounds; codes: (k,).
 
     None if no pair can be tested: only two arms, unknown propensities, or too few rewards.
     """
@@ -96,7 +96,7 @@ def _of_rows(profile: LogProfile, codes: IntArray) -> _Parts:
 
 
 def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
-    """Components from sums; propensities that vary within a batch enter weights as their mean."""
+    """Components from sums; propensities that vary within a batch are replaced by their mean in weights."""
     assert profile.sums is not None
     cells = profile.sums.cells
     number, total = cells.moments[0, 0], cells.moments[0, 1]

@@ -141,14 +141,14 @@ def _by_moments(question: Question, fit: ArmFit) -> BoolArray:
 
 
 def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
-    """Squared skewness of the arms' estimates, based on that of all rewards pooled; shape (k,).
+    """Squared skewness of the arms' estimates, based on that of the pooled rewards; shape (k,).
 
     For an estimate sum h (m + 1{A = k} (y - m) / e) / sum h, with rewards of variance s^2 and third moment c,
     the third central moment is sum h^3 c / e^2 over all rounds, and the second is sum h^2 s^2 / e, apart from
-    the error of m; the squared skewness is therefore c^2 / s^6 times (sum h^3 / e^2)^2 / (sum h^2 / e)^3. The
-    sums are estimated without bias by those of h^3 / e^3 and h^2 / e^2 over the rounds that chose the arm,
-    which require only the chosen arm's propensity. An arm's own rewards are not used: if their skewness is
-    small by chance, so is their variance.
+    the error of m; the squared skewness is therefore c^2 / s^6 times (sum h^3 / e^2)^2 / (sum h^2 / e)^3.
+    Unbiased estimates of these sums are those of h^3 / e^3 and h^2 / e^2 over the rounds in which the arm was
+    chosen, which require only the chosen arm's propensity. An arm's own rewards are not used: if their
+    skewness is small by chance, their variance tends to be small as well.
     """
     return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
 
@@ -179,7 +179,7 @@ def _mover_reference(question: Question, fit: ArmFit, difference: float, df: flo
 
 
 def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
-    """Number of outcomes of each arm other than its most common; inf if there is no standard error; (k,)."""
+    """Number of outcomes of each arm other than its most common one; inf without a standard error; (k,)."""
     return np.where(fit.std_error > 0.0, question.profile.uncommon[question.codes], np.inf)
 
 

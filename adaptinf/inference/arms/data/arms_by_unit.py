@@ -37,7 +37,7 @@ def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -
 
 
 def _check_outcome(start: int) -> None:
-    """Refuse running regressions if they would use information on how a unit's single draw turned out."""
+    """Refuse running regressions if they would use information on the result of a unit's single draw."""
     if start > 0:
         raise Refused("outcome='running-ridge'", units.OWN_PAST_TELLS(), first=("outcome='running-mean'",))
 
@@ -72,7 +72,7 @@ def contributions(question: Question, influence: FloatArray) -> dict[str, FloatA
 
 
 def fit_notes(question: Question, fit: ArmFit) -> list[str]:
-    """The basis of clustered errors, or the reason why there are none."""
+    """The basis of clustered standard errors, or the reason why there are none."""
     assert fit.by_unit is not None
     profile, errors = question.profile, fit.by_unit
     notes = _model_note(question, fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)

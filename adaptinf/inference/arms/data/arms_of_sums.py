@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def refuse_rows() -> None:
-    """Refuse anything that is stored by round, which sums lack."""
+    """Refuse options for data by round, which sums do not contain."""
     raise InvalidForLog("keep_scores=True", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
 
 
@@ -54,7 +54,7 @@ def outcome_of(question: Question, asked: Asked) -> Outcome:
 
 
 def _fixed(question: Question, asked: Asked) -> Outcome:
-    """A prediction from before the trial, independent of a unit's own rewards: the centre of the sums."""
+    """A prediction from before the trial, independent of the rewards of any unit: the centre of the sums."""
     refuse_units(asked)
     if asked.ridge is not None or asked.outcome is not None:
         raise InvalidForLog("a user-supplied outcome model", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
@@ -85,7 +85,7 @@ def weights_refusal(profile: LogProfile, weights: str) -> str:
 
 
 def estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """Estimates of arm means, with everything that tests and tables need; without a model, by IPW."""
+    """Estimates of arm means, with all inputs for tests and tables; by IPW if there is no outcome model."""
     sums = question.profile.sums
     assert sums is not None
     if sums.by_unit is not None and question.profile.repeated_units:
@@ -237,7 +237,7 @@ def _batches(question: Question, products: Products, scores: Scores, *, augmente
 
 
 def _products(cells: Cells, names: tuple[str, ...]) -> Products:
-    """Sums of products of the reward with the named columns only."""
+    """Sums restricted to products of the reward with the named columns."""
     if names:
         assert cells.products is not None
         return cells.products.only(names)

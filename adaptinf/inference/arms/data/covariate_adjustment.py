@@ -1,4 +1,4 @@
-"""Covariate adjustment: pre-experiment columns explain part of the rewards and so reduce errors.
+"""Covariate adjustment: pre-experiment columns explain part of the rewards and thus reduce errors.
 
 The covariates enter the outcome model of AIPW, a ridge regression of the arm's earlier rewards that is fitted
 before each round, or each batch, so scores remain unbiased however the arms were chosen: this is CUPED with
@@ -116,7 +116,7 @@ def covariates_refusal(profile: LogProfile) -> str:
 
 
 def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
-    """Verdict on a variant of AIPW with covariates, from the one without; `given` is an argument of `fit`.
+    """Verdict on a variant of AIPW with covariates, from that without; `given` is an argument of `fit`.
 
     The expected length decreases with the share of the variance of all rewards that is `explained`.
     """
@@ -228,7 +228,7 @@ def control_test(profile: LogProfile, name: str) -> ControlTest | None:
 
 
 def _tests(z: FloatArray) -> int:
-    """Number of comparisons; two arms count as one; z has shape (columns, K)."""
+    """Number of comparisons (two arms give only one); z has shape (columns, K)."""
     tested = int(np.isfinite(z).sum())
     return -(-tested // 2) if z.shape[1] == 2 else tested
 

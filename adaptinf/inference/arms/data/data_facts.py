@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class AvailabilityFacts:
     """Rounds in which arms could be chosen, if one of them was sometimes unavailable.
 
-    `levels` means that arms share their weights, so that each mean refers to the rounds of all arms.
+    If `levels` is true, arms share their weights, so that each mean refers to the rounds of all arms.
     """
 
     def __init__(self, question: Question, *, levels: bool = False) -> None:
@@ -65,7 +65,7 @@ class AvailabilityFacts:
 
     @property
     def _worst(self) -> dict[str, Any]:
-        """The arm that could be chosen least often."""
+        """The arm that was available least often."""
         counts, log = self.profile.impossible[self.question.codes], self.profile.log
         worst = int(np.argmax(counts))
         arm = log.arms[self.question.codes[worst]]
@@ -179,11 +179,11 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
 
 
 FILLED = "rewards that were observed"
-"""The key under which a log whose missing rewards were replaced stores which ones were observed."""
+"""The key under which a log with replaced missing rewards records which rewards were observed."""
 
 
 def at_one_end(log: AdaptiveLog, values: float | Mapping[Any, float]) -> AdaptiveLog:
-    """A log with missing rewards set to one end of their range, which records the ones that were observed."""
+    """A log with missing rewards set to one end of their range, and a record of the observed rewards."""
     filled = log.filled(values)
     filled.kept[FILLED] = log.arrays.observed
     return filled
@@ -271,7 +271,7 @@ class ReleasedPairFacts:
 
     @property
     def contexts_found(self) -> None:
-        """None, because a table of releases reveals nothing that only rows can show."""
+        """None, because a table of releases shows nothing that requires rows."""
 
     @property
     def means_stay(self) -> bool:

@@ -56,8 +56,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     """Predictions from rewards observed and known in time, with observation probabilities.
 
     They are running means or running regressions. If rewards are missing, the regressions have an intercept
-    for each arm and stratum of the observed shares, so their residuals are 0 on average there, as for the
-    mean.
+    for each arm and stratum of the observed shares, so their residuals average 0 in each, as for the mean.
     """
     profile, codes = question.profile, question.codes
     log = profile.log
@@ -120,7 +119,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
 
 
 def _shares(past: PastRewards, action: IntArray, codes: IntArray) -> FloatArray:
-    """Share of earlier rewards observed of each round's arm, 1 for arms that were not requested; (T,)."""
+    """Share of the earlier rewards of each round's arm that were observed, 1 for arms not requested; (T,)."""
     mine = action[:, None] == codes[None, :]
     return np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """The pairs of a table, and whether one pass is enough for them; codes (P, 2), the control last."""
+    """The pairs of a table, and whether one pass suffices for them; codes (P, 2), the control last."""
 
     profile: LogProfile
     codes: IntArray

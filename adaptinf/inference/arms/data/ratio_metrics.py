@@ -2,8 +2,8 @@
 
 Both means use the same estimator and the same weights. By the delta method, the error of their ratio R =
 mean(y) / mean(z) is that of the mean of R + (y - R z) / mean(z), the linearised rewards: the estimator is
-applied to these, and everything that holds for means of rewards, including the distributions of their errors,
-holds for ratios. If all denominators are 1, these are the rewards themselves. Errors of inverse weighting are
+applied to these, and all results for means of rewards, including the distributions of their errors, also
+apply to ratios. If all denominators are 1, these are the rewards themselves. Errors of inverse weighting are
 computed from the scores of both columns.
 
 References
@@ -54,7 +54,7 @@ CLOSE = 10.0
 _ROUNDING = 1e-13
 """Relative size below which a residual is only rounding error in a difference."""
 _CONSTANT = 1e-14
-"""Variance of rewards, relative to their mean square, below which they count as constant."""
+"""Variance of rewards, relative to their mean square, below which they are treated as constant."""
 
 
 Rows = Mapping[str, FloatArray]
@@ -68,7 +68,7 @@ class Ratio:
     value: FloatArray
     bottom: FloatArray
     rows: Callable[[], tuple[Rows, Rows]]
-    """Computed on request; sums have none."""
+    """Computed on request; not available for sums."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ class SummedDenominator:
     def positive(self, question: Question) -> FloatArray:
         """Lower bound on each arm's rounds with a denominator above 0; shape (k,).
 
-        If they were not counted, there are at least sum(z)^2 / sum(z^2).
+        If these rounds were not counted, there are at least sum(z)^2 / sum(z^2).
         """
         products = _products(question)
         place = self._place(question)
@@ -156,7 +156,7 @@ class SummedDenominator:
 
 
 class SummedRatioProfile(SumsProfile):
-    """Facts for sums of linearised rewards; outcomes are rare if those of the original rewards are."""
+    """Facts for sums of linearised rewards; outcomes are rare if those of the original rewards are rare."""
 
     def __init__(self, sums: Sums, own: LogProfile) -> None:
         super().__init__(sums)
@@ -273,7 +273,7 @@ Denominator = RoundsDenominator | SummedDenominator
 
 
 class RatioProfile(LogProfile):
-    """Facts for a log with linearised rewards; its outcomes are rare if those of the log itself are."""
+    """Facts for a log with linearised rewards; its outcomes are rare if those of the log itself are rare."""
 
     def __init__(self, log: AdaptiveLog, own: LogProfile) -> None:
         super().__init__(log)
@@ -340,7 +340,7 @@ def with_rewards(
 
 
 def ratio_question(question: Question, below: RoundsDenominator) -> Question:
-    """The question with each linearised reward's contribution to the overall ratio, whatever the arm."""
+    """The question with each linearised reward's contribution to the overall ratio, regardless of the arm."""
     log, none = question.profile.log, np.full(len(question.codes), np.nan)
     ratio = log.arrays.reward.sum() / below.values.sum()
     added = linearised(log, below.values, none, none, question.codes) - ratio

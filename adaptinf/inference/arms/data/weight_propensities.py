@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 _MOST_TURNS = 4
-"""Number of changes in an arm's availability that joining, leaving and returning can explain."""
+"""Number of changes in an arm's availability that can be explained by joining, leaving and returning."""
 
 
 def changes_often(possible: BoolArray) -> bool:
-    """Whether some arm comes and goes more often than a schedule explains; possible has shape (T, k)."""
+    """Whether any arm comes and goes more often than a schedule would explain; possible has shape (T, k)."""
     turns_of_arms = np.count_nonzero(np.diff(possible, axis=0), axis=0)
     return bool(np.any(turns_of_arms > _MOST_TURNS))
 
@@ -49,7 +49,7 @@ def pair_weights(question: Question) -> FloatArray:
 
 
 def joint_propensities(question: Question) -> FloatArray | None:
-    """Propensities that determine joint weights before a context, shape (T, k); None for the round's own."""
+    """Propensities for joint weights before the context is known, shape (T, k); None for the round's own."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
     fixed = fixed_by(question)

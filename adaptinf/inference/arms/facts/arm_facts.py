@@ -79,7 +79,7 @@ class ArmFacts(Fitted["ArmFit"], ConstantMeans):
 
     @property
     def _weighed(self) -> list[tuple[str, float, bool]]:
-        """Arms that lack either number, for tests that use both; tests based on counts need neither."""
+        """Arms that lack either number, for tests that use both; tests based on counts do not need them."""
         return [] if self.test in ("exact", "few") else self._lacking_numbers
 
     @property

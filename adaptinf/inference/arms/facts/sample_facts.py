@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STABLE_ENOUGH = 0.1
 """Coefficient of variation of simulated arm counts below which they are considered stable."""
 _PATIENCE = 2.0
-"""Largest ratio of the lengths of exact and ALEE intervals at which exact ones still come first."""
+"""Largest ratio of the lengths of exact and ALEE intervals at which exact intervals still come first."""
 _USUAL_ALPHA = 0.05
 
 
@@ -101,7 +101,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def _by_design(self) -> Stability | None:
-        """The implication of the design, if nothing was simulated."""
+        """The implication of the design, if no counts were simulated."""
         return self.profile.stability if self.profile.adaptive and not self.simulated else None
 
     @property
@@ -186,7 +186,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def _visibly_moved(self) -> dict[str, Any]:
-        """How shares changed, if there are no propensities that could account for it."""
+        """How shares changed, if there are no propensities that could account for the change."""
         return {} if self.moved_with_propensities else {"moved": self.shares_moved, "p": MOVED}
 
     @property

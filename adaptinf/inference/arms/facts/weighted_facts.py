@@ -270,7 +270,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _may_drift(self) -> bool:
-        """Whether means are not stated to be constant: under hourly drift, even equal arms would differ."""
+        """Whether means are not declared to be constant: under hourly drift, even equal arms would differ."""
         return self.means_stay and not self.stationary
 
     @property
@@ -285,7 +285,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def difference_moves(self) -> dict[str, float]:
-        """P-value for a difference that visibly moves, which weights by propensities average differently."""
+        """P-value for a difference that changes, which weights based on propensities average differently."""
         question = self.question
         shared = question.contrast and self.is_combined and not self.profile.repeated_units
         if not shared or np.any(self.fit.pulls == 0.0):

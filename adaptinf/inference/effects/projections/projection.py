@@ -115,13 +115,13 @@ class CATEProjection:
         Parameters
         ----------
         weights : {"uniform", "combined", "two-point"}, optional
-            Weights of the scores, shared by both arms, so a drift common to both cancels. Combined weights,
-            (1/e1 + 1/e0)^(-1/2), keep variances constant even if propensities fall. They are the default if
-            they are known before the round's context and therefore do not change the estimand: contexts did
-            not affect the choice, or the log has batches (the previous batch then gives the weight if
-            propensities vary within a batch), or the formula gives every combination of contexts its own
-            effect. Otherwise uniform weights are the default, and combined or two-point weights weight
-            contexts by their propensities.
+            Weights of the scores, shared by both arms, so drift common to both arms cancels. Combined
+            weights, (1/e1 + 1/e0)^(-1/2), keep variances constant even if propensities fall. They are the
+            default if they are known before the round's context and therefore do not change the estimand:
+            contexts did not affect the choice, or the log has batches (the previous batch then gives the
+            weight if propensities vary within a batch), or the formula contains a separate effect for every
+            combination of contexts. Otherwise uniform weights are the default, and combined or two-point
+            weights weight contexts by their propensities.
         decay : float, optional
             Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights; fixed in advance. By
             default the one declared in the log's design.

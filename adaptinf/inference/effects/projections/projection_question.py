@@ -76,7 +76,7 @@ class ProjectionQuestion:
 
     @cached_property
     def saturated(self) -> bool:
-        """Whether the formula gives every combination of contexts its own effect."""
+        """Whether the formula contains a separate effect for every combination of contexts."""
         columns = [values[self.rounds.keep] for values in self.profile.log.arrays.context.values()]
         width = len(self.covariates.names)
         # Counting distinct rows of continuous contexts is slow, so columns with too many values are ruled out
@@ -104,7 +104,7 @@ class ProjectionQuestion:
 
     @property
     def default_weights(self) -> str:
-        """Combined if that cannot change the estimand or make units dependent, otherwise uniform."""
+        """Combined weights if they cannot change the estimand or make units dependent, else uniform ones."""
         return "uniform" if self.combined is None or self.unit is not None else "combined"
 
     def weights(self, kind: str, decay: float | None) -> FloatArray:

@@ -23,8 +23,8 @@ class BatchedFacts(RegressionFacts):
     """Which batches can be used.
 
     Whether a batch lacks rank is determined before its own rewards, but not before those of earlier batches;
-    a sum whose number of terms depends on the terms has another distribution. Therefore adaptive logs with
-    such batches are refused.
+    a sum whose number of terms depends on the terms themselves has a different distribution. Therefore
+    adaptive logs with such batches are refused.
     """
 
     @property
@@ -45,7 +45,7 @@ class BatchedFacts(RegressionFacts):
 
     @cached_property
     def unusable(self) -> Said | None:
-        """Which batches carry no information; None if there are none."""
+        """The batches that carry no information; None if there are none."""
         if self.data.batch is None:
             return None
         every = self.profile.log.arrays.batch
@@ -115,7 +115,7 @@ _UNEVEN, _RARE = 10.0, 0.2
 
 
 class DecorrelationFacts(RegressionFacts):
-    """How much of the least-squares error remains, and which columns are responsible."""
+    """The share of the least-squares error that remains, and the columns responsible for it."""
 
     @property
     def ridge(self) -> float | None:
@@ -130,7 +130,7 @@ class DecorrelationFacts(RegressionFacts):
 
     @property
     def too_much_left(self) -> dict[str, Any]:
-        """The share of the error that remains, if it is too large; it depends on the columns alone."""
+        """The share of the error that remains, if it is too large; it depends only on the columns."""
         left = self.solved.left if self.data.nobs > self.data.size else 0.0
         return {} if left <= _LARGEST_LEFT else {"left": left, "cause": first(claims.CAUSES, self)}
 

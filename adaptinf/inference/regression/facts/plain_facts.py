@@ -57,7 +57,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def nothing_adapted(self) -> str:
-        """Whether this is the default if nothing adapted; if propensities varied, weights handle a drift."""
+        """Whether this is the default if nothing adapted; if propensities varied, weights allow for drift."""
         preferred = not self.data.adaptive and not self.profile.varying_propensities
         return self.profile.why_not_adaptive if preferred else ""
 
@@ -188,8 +188,8 @@ class CorrectedFacts(PlainFacts):
     def correction(self) -> Correction | None:
         """The correction; None if the log permits none.
 
-        An arm recommended by the design may depend on every reward, including those that changed no action;
-        then all rounds count.
+        An arm recommended by the design may depend on every reward, including those that did not change any
+        action; in that case, all rounds are counted.
         """
         found = self.profile.correction_chosen_from(self.options.settings.get("chosen_from", "actions"))
         if found is None or self.data.selector != "recommended":

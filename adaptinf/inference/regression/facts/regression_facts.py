@@ -100,7 +100,7 @@ class RegressionFacts:
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """A drift in an arm's residual rewards; None if it is not tested, or does no harm."""
+        """Drift in the residual rewards of an arm; None if it is not tested, or is harmless."""
         harmless = not (self.data.adaptive or self.profile.shares_move)
         if harmless or not self.assumes_constant or self.profile.incomplete:
             return None
@@ -124,7 +124,7 @@ class RegressionFacts:
 
     @cached_property
     def rare(self) -> RareCoefficients:
-        """Which coefficients depend on rare outcomes, and the statement about them."""
+        """The coefficients that depend on rare outcomes, and the statement about them."""
         return rare_coefficients(self.data, self.fit)
 
     @cached_property
@@ -141,7 +141,7 @@ class RegressionFacts:
 
     @property
     def no_sandwich(self) -> bool:
-        """Whether units require a covariance that no method offers under adaptive collection."""
+        """Whether units require a covariance that is not available under adaptive collection."""
         return bool(self.units_ignored) and self.data.adaptive
 
     @property

@@ -69,7 +69,7 @@ def _residual_products(
     arms: tuple[FloatArray, FloatArray, FloatArray],
     grams: FloatArray,
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Products of residuals of time and rewards, sums of squares of both, and arms with columns too alike.
+    """Products of residuals of time and rewards, sums of squares of both, and arms with collinear columns.
 
     Shapes: arms are rounds (K,), centres (K, m) and ranges (K, 2), grams (K, m, m); returns (n,), (K, 2),
     (K,).
@@ -97,7 +97,7 @@ def _residual_products(
 
 
 def _inverses(grams: FloatArray, centre: FloatArray, count: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Inverses of arms' sums of products, of their upper triangles, and arms whose columns are too alike.
+    """Inverses of the arms' sums of products, from upper triangles, and arms with nearly collinear columns.
 
     Shapes: grams (K, p, p), centre (K, p), count (K,); returns (K, p, p), (K,).
     """

@@ -23,7 +23,7 @@ class WeightedFacts(RegressionFacts):
 
     @cached_property
     def gaps(self) -> str:
-        """Which arm in the fit was impossible in most rounds, and in how many; empty if none was."""
+        """The arm in the fit that was impossible in the most rounds, and their number; empty if none was."""
         codes = self.arms_used
         counts = self.profile.impossible[codes]
         if not counts.any():
@@ -52,8 +52,8 @@ class WeightedFacts(RegressionFacts):
     def usual_weights(self) -> str:
         """Combined if they equalise variances, as in `Contrast`; otherwise uniform.
 
-        They do not if contexts may affect propensities from round to round, without batches that would fix a
-        weight before a context is observed.
+        They do not equalise variances if contexts may affect propensities from round to round, and there are
+        no batches that would fix a weight before a context is observed.
         """
         profile = self.profile
         follows = profile.decides_by_context or not profile.context_free
@@ -76,7 +76,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def passed_over(self) -> str:
-        """Why propensities do not make weighting the default; empty if they do, or if there are none."""
+        """Why weighting is not the default despite propensities; empty if it is, or if there are none."""
         return "" if self.data.propensity is None else first(claims.PASSED_OVER, self)
 
     @property

@@ -62,13 +62,14 @@ def weighted_least_squares(
 
     Shapes: design (n, d), response (n,), weight (n,).
 
-    With G = sum W x x' and residuals e the estimate is G^-1 sum W x y, and its covariance G^-1 M G^-1 with M
-    = sum W^2 e^2 x x'. If W = sqrt(target / propensity), then given the past W^2 turns the distribution of
-    the round's actions into the target's, so the conditional variance of a score W x (y - x'beta) is the same
-    in every round whatever the propensities are, and their sum is asymptotically normal. This requires
-    identically distributed contexts, rewards whose conditional mean is x'beta for every arm and context (a
-    projection is not enough, because which one is estimated would depend on the propensities), the same
-    conditional variances throughout, and propensities above a floor of the order 1 / T.
+    With G = sum W x x' and residuals e, the estimate is G^-1 sum W x y, and its covariance G^-1 M G^-1 with M
+    = sum W^2 e^2 x x'. If W = sqrt(target / propensity), then, given the past, W^2 transforms the
+    distribution of the round's actions into that of the target, so the conditional variance of a score, W x
+    (y - x'beta), is the same in every round for any propensities, and their sum is asymptotically normal.
+    This requires identically distributed contexts, rewards whose conditional mean is x'beta for every arm and
+    context (a projection does not suffice, because the estimated projection would depend on the
+    propensities), the same conditional variances throughout, and propensities above a floor of the order 1 /
+    T.
     """
     root = np.sqrt(weight)
     labels = tuple(names) or tuple(map(str, range(design.shape[1])))

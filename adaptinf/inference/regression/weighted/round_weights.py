@@ -36,7 +36,7 @@ def shared_weights(profile: LogProfile, codes: IntArray, *, jointly: bool = True
     """Square roots of 1 / sum(1 / e) over some arms, from propensities unaffected by the round's context.
 
     Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0; if
-    `jointly` is False, such arms are left out of the sum instead.
+    `jointly` is False, such arms are omitted from the sum instead.
     """
     assert profile.propensities is not None
     fixed, every = fixed_by(profile, codes), profile.propensities[:, codes]

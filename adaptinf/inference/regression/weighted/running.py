@@ -57,9 +57,9 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
 
     A block is a tenth as long as all rounds before it. Columns are measured in standard deviations of the
     rounds so far, with a penalty of 1; columns that have not varied have slope 0, so an arm without rewards
-    gets the prediction of the others. Predictions stay within the rewards so far, because a slope from a few
-    rounds whose columns hardly vary could otherwise be arbitrarily large. No prediction uses a reward of its
-    block or later.
+    gets the prediction of the others. Predictions are limited to the range of the rewards so far, because a
+    slope from a few rounds whose columns hardly vary could otherwise be arbitrarily large. No prediction uses
+    a reward of its block or later.
     """
     n, p = x.shape
     known = np.arange(1, n + 1) if known is None else known
@@ -103,7 +103,7 @@ def _ridge(
 
 
 def _starts(n: int) -> IntArray:
-    """First rounds of the blocks: 0, then each a tenth further; returns (B,)."""
+    """First rounds of the blocks: 0, then each later by a tenth of its rounds; returns (B,)."""
     found = [0]
     while (after := max(found[-1] + 1, int(found[-1] * _GROWTH))) < n:
         found.append(after)

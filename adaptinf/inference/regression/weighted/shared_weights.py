@@ -2,10 +2,11 @@
 
 A row x(a, c) of the model matrix depends on the arm a and on the contexts c. In a round, the differences x(a,
 c) - x(r, c) from a reference arm r contain everything that the formula implies for arms, and the difference
-of the arms' scores has the mean (x(a, c) - x(r, c))'beta given the past, whatever affects all rewards of the
-round. The coefficients that involve the arm therefore come from a projection of score differences, pair by
-pair, with weights of the pair that do not depend on the round's draw. The other coefficients come from least
-squares on the remainder, with one weight divided by the propensity of the arm that was chosen, h / e.
+of the arms' scores has mean (x(a, c) - x(r, c))'beta given the past, regardless of effects common to all
+rewards of the round. The coefficients that involve the arm therefore come from a projection of score
+differences, pair by pair, with weights of the pair that do not depend on the round's draw. The other
+coefficients come from least squares on the remainder, with one weight divided by the propensity of the arm
+that was chosen, h / e.
 
 References
 ----------
@@ -102,7 +103,7 @@ def arm_columns(rows: Rows, codes: IntArray, actual: FloatArray, action: IntArra
 
     Shapes: codes (k,), actual (n, p), action (n,).
 
-    The reference is the arm without columns of its own if there is one, otherwise the first.
+    The reference is the arm that has no columns of its own, if there is one, and otherwise the first arm.
     """
     first = rows(int(codes[0]))
     moved = np.zeros(actual.shape[1], dtype=bool)
@@ -135,7 +136,7 @@ def _gaps(rows: Rows, codes: IntArray, base: FloatArray, reference: int) -> Iter
 
 
 def _bases(gram: FloatArray, moved: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Bases of what arms' differences determine, and of the rest; gram (p, p), moved (p,)."""
+    """Bases of the part determined by differences between arms, and of the rest; gram (p, p), moved (p,)."""
     size = len(moved)
     place = np.flatnonzero(moved)
     fixed = np.eye(size)[:, ~moved]
@@ -171,9 +172,9 @@ def shared_regression(
     Shapes: x (n, p), y, action (n,), own (n,), the chosen arm's propensity, common (n,), the weight h of the
     round, outcome (n, k) by arm from the past alone, codes (k,). Scores are used from round `start` on.
 
-    Without `arms`, all coefficients are estimated by least squares with weights h / e. With it, those of arms
-    solve sum over pairs h d ((G_a - G_r) - d'b) = 0, where d = x(a, c) - x(r, c) and G are scores. Variances
-    are sums of squares of each round's contribution to a coefficient, through both steps.
+    Without `arms`, all coefficients are estimated by least squares with weights h / e. With `arms`, those of
+    arms solve sum over pairs h d ((G_a - G_r) - d'b) = 0, where d = x(a, c) - x(r, c) and G are scores.
+    Variances are sums of squares of each round's contribution to a coefficient, through both steps.
     """
     size = x.shape[1]
     of_arms, others = (np.zeros((size, 0)), np.eye(size)) if arms is None else (arms.of_arms, arms.others)
@@ -256,7 +257,7 @@ def _effects(
 
 
 def _groups(arms: ArmColumns) -> Iterator[tuple[Gap, ...]]:
-    """Arms one by one if no two share a coefficient, otherwise all together."""
+    """Arms are fitted one by one if no two share a coefficient, and otherwise all together."""
     terms = [_terms(arms, (gap,)) for gap in arms.gaps]
     if sum(map(len, terms)) == arms.of_arms.shape[1]:
         yield from ((gap,) for gap in arms.gaps)

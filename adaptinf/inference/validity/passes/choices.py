@@ -1,6 +1,6 @@
 """Choices of arms compared with their propensities, summed by groups of rounds.
 
-Short logs are summed in NumPy, because loading Numba would take longer than it saves.
+Short logs are summed in NumPy, because loading Numba would take longer than the time that it saves.
 """
 
 from __future__ import annotations
@@ -127,9 +127,9 @@ class Chosen(NamedTuple):
 def chosen_of(action: IntArray, own: FloatArray, table: FloatArray | None, n_arms: int) -> Chosen:
     """The chosen arms' propensities alone; action, own (T,), table (T, K), positive for possible arms.
 
-    Rounds in which an arm may have been chosen count up to the last one that chose it; later rounds give no
-    information, because its propensity may have fallen to almost 0. Without a table, certain rounds exclude
-    the other arms.
+    Rounds in which an arm may have been chosen are counted up to the last one in which it was chosen; later
+    rounds give no information, because its propensity may have fallen almost to 0. Without a table, certain
+    rounds exclude the other arms.
     """
     if len(own) > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_chosen

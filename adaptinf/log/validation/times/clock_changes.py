@@ -15,7 +15,7 @@ from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.log.validation.times.time_periods import UTC
 
 _LEAST = np.timedelta64(30, "m")
-"""Smaller decreases count as disorder, because clocks go back by an hour or half an hour."""
+"""Smaller decreases are treated as disorder, because clocks go back by an hour or half an hour."""
 _MOST = 100
 """Maximum number of places at which clocks go back: two concatenated trials have no more."""
 _USUAL = (
@@ -50,7 +50,7 @@ def clock_change(what: str, times: NDArray[Any]) -> str:
 
 
 def _zones() -> Iterator[str]:
-    """Names of zones, the usual ones first."""
+    """Names of time zones, the most common first."""
     known = zoneinfo.available_timezones()
     yield from (zone for zone in _USUAL if zone in known)
     yield from sorted(zone for zone in known if zone not in _USUAL and "/" in zone)

@@ -17,7 +17,7 @@ UTC = "UTC"
 
 
 def zone_problem(timezone: object) -> str:
-    """Why a value is not a zone; empty if it is one."""
+    """The reason why a value is not a time zone; empty if it is one."""
     if isinstance(timezone, str) and timezone in zoneinfo.available_timezones():
         return ""
     return f"'timezone' must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
