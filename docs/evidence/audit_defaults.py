@@ -40,9 +40,9 @@ Command: `python docs/evidence/audit_defaults.py`. Seed: {seed}. Date: {stamp}.
 {minutes:.0f} minutes of processor time.
 
 `epsilon_lower_bound` examines releases and actions, replays decisions from the releases, and tests the noise
-of every release, all in one call ([how](../auditing.md)). It is called with a target and a seed; the number of
-runs on each data set in each view is {runs}. The faults have epsilon = 1; a bound above 1, or a finding, refutes
-the guarantee. {caught} of {number} faults are found.
+of every release, all in one call ([how](../auditing.md)). It is called with a target and a seed; the number
+of runs on each data set in each view is {runs}. The faults have epsilon = 1; a bound above 1, or a finding,
+refutes the guarantee. {caught} of {number} faults are found.
 
 {faults}
 
