@@ -568,6 +568,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "{0} tests passed",
             "all",
         ),
+        "release": (
+            "The wheel does its main job in an empty environment, under each version of Python",
+            r"(\d+) passed",
+            "{0} quick tests passed under each version tested",
+            "all",
+        ),
         "first_hour": (
             "A CSV file becomes a table, pictures and a report in three commands",
             (

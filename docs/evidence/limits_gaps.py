@@ -197,7 +197,8 @@ def page(options: argparse.Namespace) -> str:
     return f"""{BEGIN}
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}. Load of the machine when
-this part was written: {load}. Each ratio is of processor times of two calls that alternate within one process, as a median.
+this part was written: {load}. Each ratio is of processor times of two calls that alternate within one
+process, as a median.
 
 | what | limit | ratio | aim |
 | --- | --- | ---: | ---: |
