@@ -547,6 +547,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             ),
             "3",
         ),
+        "growth": (
+            "Time and memory grow at most in proportion to rows, arms, groups, batches and units",
+            r"(\d+ of \d+) rows have exponents of time and memory of at most ([\d.]+\d) over both",
+            "{0} rows have exponents of at most {1}",
+            "1.15",
+        ),
         "large_logs_speed": (
             "Summing files takes little longer than eight sums in the database itself",
             (
@@ -560,6 +566,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "The set-up commands work on an empty machine",
             r"ok, ([\d,]+) passed, (\d+) skipped",
             "{0} tests passed",
+            "all",
+        ),
+        "release": (
+            "The wheel does its main job in an empty environment, under each version of Python",
+            r"(\d+) passed",
+            "{0} quick tests passed under each version tested",
             "all",
         ),
         "first_hour": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
@@ -77,6 +78,8 @@ _SUM = 1e-8
 _WATCHED, _SPACING = 256, 16
 """Number of first rounds that are all checked for changes of the state in place; interval of later checks."""
 _NUMBERS = {float, int}
+_SURELY = 0.9 * _SUM
+"""Tolerance for a sum that was rounded at every step."""
 
 
 class FunctionTables(NamedTuple):
@@ -144,7 +147,8 @@ class Decider:
     """A user's functions at work in one run: the state between calls, and checks on every answer."""
 
     def __init__(self, functions: Functions, rng: np.random.Generator, *, checked: bool) -> None:
-        self.functions, self.rng, self.checked = functions, rng, checked
+        self.functions, self.rng, self.coin, self.checked = functions, rng, rng.random, checked
+        self.n_arms, self.free = functions.n_arms, functions.own_coins and not functions.floor[0]
         self.state = functions.begin()
         self.kept = _pickled(self.state, "start") if checked else b""
         self.names_arms: bool | None = None
@@ -163,6 +167,16 @@ class Decider:
             raise _failed("choose", error, step) from error
         if self.checked:
             _refuse_change("choose", self.kept, self.state, step)
+        if type(answer) is list and self.names_arms is False and self.free and len(answer) == self.n_arms:
+            # What most functions return: floats in which `_read` would find nothing wrong.
+            total = 0.0
+            for value in answer:
+                if type(value) is not float or value < 0.0:
+                    break
+                total += value
+            else:
+                if -_SURELY <= total - 1.0 <= _SURELY:
+                    return _drawn(answer, self.coin()), answer
         return self._read(answer, step)
 
     def learn(self, context: Any, arm: int, reward: float, step: int) -> None:
@@ -211,7 +225,7 @@ class Decider:
                 step,
             )
         self.names_arms = False
-        return _drawn(values, self.rng.random()), values
+        return _drawn(values, self.coin()), values
 
 
 class _Path:
@@ -231,7 +245,7 @@ class _Path:
         self.actions: list[int] = []
         self.proposals: list[int] = []
         self.overridden: list[bool] = []
-        self.propensities: list[list[float]] = []
+        self.propensities = array("d")
 
     def walk(self) -> None:
         """Choose, draw the reward and update, round by round."""
@@ -241,22 +255,24 @@ class _Path:
         delay = self.world.environment.delay.tolist()
         due: list[list[tuple[Any, int, float]]] = [[] for _ in delay]
         for step in range(self.world.horizon):
-            if checked and step >= _WATCHED:
+            if checked and step >= _WATCHED and step % _SPACING < 2:
                 decider.watch(step % _SPACING == 0, step)
-            for seen, chosen, earlier in due[step] if delay else ():
-                decider.learn(seen, chosen, earlier, step - 1)
+            if delay:
+                for seen, chosen, earlier in due[step]:
+                    decider.learn(seen, chosen, earlier, step - 1)
             context = None if contexts is None else contexts[step]
             arm, propensities = decider.choose(context, step)
-            self.proposals.append(arm)
             if propensities is not None:
-                self.propensities.append(propensities)
-            overridden = bool(share) and rng.random() < share[step]
-            if overridden:
-                arm = min(int(rng.random() * self.functions.n_arms), self.functions.n_arms - 1)
+                self.propensities.extend(propensities)
+            if share:
+                self.proposals.append(arm)
+                overridden = rng.random() < share[step]
+                self.overridden.append(overridden)
+                if overridden:
+                    arm = min(int(rng.random() * self.functions.n_arms), self.functions.n_arms - 1)
             if forced:
                 arm = forced[step]
             self.actions.append(arm)
-            self.overridden.append(overridden)
             if not learns:
                 continue
             reward = rewards.item(step, arm)
@@ -280,10 +296,15 @@ class _Path:
         n_rounds, n_arms = self.potential.reward.shape
         steps = np.arange(n_rounds)
         action = np.array(self.actions, dtype=np.int64)
-        status = np.where(np.array(self.overridden, dtype=bool), self.world.overridden, 0)
+        status = np.zeros(n_rounds, dtype=np.int64)
+        if self.overridden:
+            status[self.overridden] = self.world.overridden
         feature, reward = self.potential.feature, self.potential.reward[steps, action]
-        moments = np.stack([np.ones(n_rounds), reward, reward * reward], axis=1)
-        np.add.at(results.tallies[run], (status, feature, action), moments)
+        tallies = results.tallies[run]
+        cell = np.ravel_multi_index((status, feature, action), tallies.shape[:3])
+        for moment, weights in enumerate((None, reward, reward * reward)):
+            counted = np.bincount(cell, weights, tallies[..., 0].size)
+            tallies[..., moment] += counted.reshape(tallies.shape[:3])
         if len(self.potential.best):
             results.regret[run] += float((self.potential.best - self.potential.expected[steps, action]).sum())
         record = results.record
@@ -302,7 +323,7 @@ class _Path:
         own = np.full((len(action), n_arms), np.nan)
         mixing = self.world.share.shape[0] > 0
         if self.propensities:
-            own[:] = self.propensities
+            own[:] = np.frombuffer(self.propensities).reshape(own.shape)
         elif mixing:
             own[:] = np.eye(n_arms)[self.proposals]
         if mixing:

@@ -1,6 +1,7 @@
 """Quick tests with the oldest and the newest dependencies, and with one at a time at its oldest.
 
     python docs/evidence/dependencies.py                # all rows
+    python docs/evidence/dependencies.py --caches       # compiled code on disk, under each Numba
     python docs/evidence/dependencies.py lowest numba   # these, printed
 
 Each row has its own environment, from ``uv``, with the dependencies but no extras, and with what the tests of
@@ -24,6 +25,10 @@ import evidence
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
+CACHE = "tests/unit/house/test_compilation_cache.py"
+NUMBAS = ("0.61.2", "0.62.1", "0.63.1", "0.64.0", "0.65.1", "0.66.0", "0.67.0", "0.68.1")
+"""The last of each series."""
+MARKS = {name: (f"<!-- {name} -->", f"<!-- end of {name} -->") for name in ("versions", "caches")}
 SWAPPED = ("numba", "pandas", "numpy", "scipy", "statsmodels", "pyarrow")
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "mpmath", "polars")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -37,6 +42,8 @@ class Row(NamedTuple):
     name: str
     about: str
     options: tuple[str, ...]
+    file: str = ""
+    """The tests, all of them; without it the quick tests."""
 
 
 def oldest(name: str) -> str:
@@ -49,6 +56,9 @@ ROWS = (
     Row("lowest", "all direct ones at their oldest", ("--resolution", "lowest-direct")),
     Row("newest", "all at their newest", ()),
     *(Row(name, f"{name} {oldest(name)}, others newest", (f"{name}=={oldest(name)}",)) for name in SWAPPED),
+)
+CACHES = tuple(
+    Row(f"cache-{one}", f"numba {one}, others newest", (f"numba=={one}",), CACHE) for one in NUMBAS
 )
 
 
@@ -100,7 +110,8 @@ def tested(row: Row, before: Sequence[tuple[dict[str, str], str]]) -> tuple[dict
             "NUMBA_CACHE_DIR": str(Path(folder, "cache")),
             "PYTHONPATH": str(ROOT),
         }
-        command = [python, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *files()]
+        command = [python, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
+        command += ["-m", "", row.file] if row.file else files()
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     last = (done.stdout.strip().splitlines() or [""])[-1]
     if done.returncode:
@@ -108,10 +119,17 @@ def tested(row: Row, before: Sequence[tuple[dict[str, str], str]]) -> tuple[dict
     return found, re.sub(r" in .*", "", last)
 
 
-def page(lines: list[str], passed: int) -> str:
-    """The page of the evidence."""
+def table(lines: list[str]) -> str:
+    return "\n".join(
+        [f"| versions | {' | '.join(SWAPPED)} | tests |", f"| --- |{' --- |' * (len(SWAPPED) + 1)}", *lines]
+    )
+
+
+def versions_page(lines: list[str]) -> str:
+    """The part of the evidence with the quick tests."""
+    begin, end = MARKS["versions"]
     listed = "\n".join(f"- `{file}`" for file in files())
-    return f"""# Other versions of the dependencies
+    return f"""{begin}
 
 Command: `python docs/evidence/dependencies.py`. The seeds are those of the tests.
 Date: {evidence.stamp()}. Python {sys.version.split()[0]}.
@@ -121,11 +139,9 @@ code. The following test files were run in it:
 
 {listed}
 
-{passed} of {len(ROWS)} sets of versions pass all tests.
+{len(lines)} of {len(ROWS)} sets of versions pass all tests.
 
-| versions | {" | ".join(SWAPPED)} | tests |
-| --- | {" | ".join(["---"] * len(SWAPPED))} | --- |
-{chr(10).join(lines)}
+{table(lines)}
 
 statsmodels 0.15.0 is both the oldest allowed version and the newest one, so it was tested only once. The
 following versions are not allowed:
@@ -133,6 +149,26 @@ following versions are not allowed:
 - numba 0.61.0 and earlier require a NumPy version before 2.2; numba 0.69 has not been released.
 - pandas 2.3 does not use copy-on-write by default: a change to the frame returned by a log would change the
   log. Two tests in these files fail for this reason.
+
+{end}
+"""
+
+
+def caches_page(lines: list[str]) -> str:
+    """The part with the disk cache of compiled code."""
+    begin, end = MARKS["caches"]
+    return f"""{begin}
+
+Command: `python docs/evidence/dependencies.py --caches`. There are no random numbers but fixed seeds.
+Date: {evidence.stamp()}. Python {sys.version.split()[0]}.
+
+`{CACHE}` was run under each series of Numba, with the slow tests: an edit in any
+file that a kernel can use recompiles it, two processes compile at once, damaged files and full disks are
+survived, and a read-only home directory gives one warning.
+
+{table(lines)}
+
+{end}
 """
 
 
@@ -141,13 +177,15 @@ def main() -> None:
     parser.add_argument(
         "rows", nargs="*", help="rows that are tested and printed; by default all, for the page"
     )
+    parser.add_argument("--caches", action="store_true", help="the disk cache under each series of Numba")
     options: argparse.Namespace = parser.parse_args()
-    unknown = sorted(set(options.rows) - {row.name for row in ROWS})
+    wanted = CACHES if options.caches else ROWS
+    unknown = sorted(set(options.rows) - {row.name for row in wanted})
     if unknown:
-        parser.error(f"no such row: {', '.join(unknown)}; available: {', '.join(row.name for row in ROWS)}")
+        parser.error(f"no such row: {', '.join(unknown)}; available: {', '.join(row.name for row in wanted)}")
     done: list[tuple[dict[str, str], str]] = []
     lines = []
-    for row in ROWS:
+    for row in wanted:
         if options.rows and row.name not in options.rows:
             continue
         found, told = (resolved(row), "resolved") if options.quick else tested(row, done)
@@ -155,9 +193,10 @@ def main() -> None:
         lines.append(f"| {row.about} | {' | '.join(found[name] for name in SWAPPED)} | {told} |")
         print(lines[-1], flush=True)
     if options.quick:
-        print(f"headline: {len(lines)} of {len(ROWS)} sets of versions can be installed")
+        print(f"headline: {len(lines)} of {len(wanted)} sets of versions can be installed")
     if not options.rows:
-        evidence.publish(page(lines, len(lines)), __file__, options)
+        made, part = (caches_page, "caches") if options.caches else (versions_page, "versions")
+        evidence.publish(made(lines), __file__, options, between=MARKS[part])
 
 
 if __name__ == "__main__":

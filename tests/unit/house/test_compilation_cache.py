@@ -190,6 +190,12 @@ if __name__ == "__main__":
 """
 
 
+WITHOUT_ROOT_S_POWER = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+)
+"""Before a command: modes of files bind root, too."""
+
+
 class TestFoldersOfTheCache:
     """Folders in which others can write, or nobody can, are not used; what is damaged is compiled anew."""
 
@@ -277,6 +283,35 @@ class TestFoldersOfTheCache:
         assert done.stdout == "2.0 3.0\n"
         assert done.stderr.count("compiled code cannot be cached on disk ([Errno 27] File too large)") == 1
         assert [self.run(tmp_path), self.run(tmp_path)] == [(0, []), (2, [])]
+
+    def test_a_read_only_home_and_installation_are_told_of_once(self, tmp_path: Path) -> None:
+        (home := tmp_path / "home").mkdir()
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "XDG"))}
+        told = {**kept, "HOME": str(home), "PYTHONPATH": str(ROOT.parent)}
+        command = [*WITHOUT_ROOT_S_POWER, sys.executable, str(tmp_path / "entry.py")]
+
+        def run(**more: str) -> tuple[str, str]:
+            done = subprocess.run(
+                command, env={**told, **more}, capture_output=True, text=True, check=True, cwd=home
+            )
+            return done.stdout, done.stderr
+
+        (elsewhere := tmp_path / "elsewhere").mkdir(mode=0o700)
+        for place in (home, tmp_path):
+            place.chmod(0o500)
+        try:
+            for _ in range(2):
+                out, err = run()
+                assert out == "2.0 3.0\n"
+                assert err.count("compiled code cannot be cached on disk ([Errno 13] Permission denied") == 1
+            assert cache_files(tmp_path) == {}
+            assert run(NUMBA_CACHE_DIR=str(elsewhere)) == ("2.0 3.0\n", "")
+            written = cache_files(elsewhere)
+            assert len(written) == 4
+            assert run(NUMBA_CACHE_DIR=str(elsewhere)) == ("2.0 3.0\n", "")
+            assert cache_files(elsewhere) == written
+        finally:
+            tmp_path.chmod(0o700)
 
     def test_folders_are_private_by_owner_and_mode(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
