@@ -100,7 +100,7 @@ class Stepwise:
     domain: ClassVar[str] = "any"
     lost: ClassVar[float | None] = None
     lost_unsaid: ClassVar[float | None] = None
-    """Reward assumed for a missing outcome if the trial's file specifies none; None if never changed."""
+    """Reward assumed for a missing outcome unless the trial's file specifies one; None if never set."""
     nodes: ClassVar[tuple[str, str] | None] = None
     inexact: ClassVar[str] = "it has no privacy guarantee, or draws its noise only inside its own kernels"
 

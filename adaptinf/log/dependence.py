@@ -6,7 +6,7 @@ Let y be the reward of a row minus the mean of its arm's rewards shortly before,
 minus the mean of its arm's rewards shortly after. Then y z has mean zero if rewards depend on the past only
 through the choice of arms, regardless of how these were chosen; a level that changes for all arms contributes
 equally to pairs from one arm and from two arms. The mean of y z over pairs with one arm minus that over pairs
-with two, divided by its standard error, is approximately standard normal. Rows recorded twice in a row, or
+with two, divided by its standard error, is approximately standard normal. Duplicate consecutive rows, or
 units that keep their arm, make it large.
 """
 

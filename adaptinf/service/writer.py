@@ -51,7 +51,7 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="trial writer", daemon=True)
 
     async def start(self) -> None:
-        """Start to answer, with the tokens in the file."""
+        """Start answering requests, using the tokens in the file."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
         await self.look()

@@ -147,8 +147,8 @@ the query in question, for {eager:,} rows.
 
 - If propensities are constant in each batch and arm, the sums of rewards, of their squares and of their cubes
   are sufficient. To verify this, the query also computes the minimum and maximum of each propensity.
-- If they vary, a fit needs 17 sums of powers: the third powers for the skewness of scores, and the fourth for
-  degrees of freedom. Each arm adds three sums of its propensities.
+- If they vary, a fit needs 17 sums of powers, including third powers for the skewness of scores and fourth
+  powers for degrees of freedom. Each arm adds three sums of its propensities.
 - The cost of groups is that of using their column as a key in the engine.
 - Units require a second grouping, by unit, of {UNIT_SUMS} sums. Four for each arm are conditional. The fewer
   rows units have, the larger is the share of the time that the engine spends on its table of units.

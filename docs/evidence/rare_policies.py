@@ -85,7 +85,7 @@ PAGE = """# Policy values with rare outcomes
 Command: `{command}`. Seed: {seed}. Date: {stamp}. Processor time: {seconds:.0f} s.
 
 There are two arms with outcome rates of 2%. The policy chooses the second arm with probability .75; the
-difference is that between its value and the value of the first arm. Each row is based on 1,000 logs, which
+estimand is the difference between its value and that of the first arm. Each row is based on 1,000 logs, which
 the plain NumPy simulators of the [scoreboard](../studies/scoreboard.md) make. After epsilon-greedy, one arm
 has a propensity of .05, so the estimate depends on one or two outcomes with large weights. Without these
 outcomes, the estimate and its standard error are both too small: normal intervals lie below the truth.

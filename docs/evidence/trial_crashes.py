@@ -240,7 +240,7 @@ Seed: {SEED}, for kills and damage; the coins of trials are new in every run. Da
 participants, with {", ".join(DESIGNS)} in turn. Outcomes arrive two participants late, one of three arms is
 removed half-way, half of the outcomes are amended, and {len(erased)} participants are erased, one of them
 while the outcome is pending; the last two designs use contexts. The last one is private, with a window: no
-arm is removed, participants are erased when their window has ended, and the noise of a node is a function of
+arm is removed, participants' data are erased when their window ends, and the noise of a node is a function of
 its name, so that two runs can be compared; each node has one row. Each process opens the trial and sends the
 requests that have not been answered; in three of ten cases, it first repeats a request that was answered. A
 kill occurs before or after a named step, or at one of SQLite's system calls during a commit or a recovery, so

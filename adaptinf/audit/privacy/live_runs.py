@@ -67,7 +67,7 @@ def people_of(env: Tableau, horizon: int) -> People:
 
 
 def with_coins(env: Environment, horizon: int, rounds: int, lost: float, rng: np.random.Generator) -> People:
-    """The first rounds of an environment, with outcomes drawn by fair coins, some of which never arrive."""
+    """The first rounds of an environment, with outcomes decided by fair coins; some never arrive."""
     rewards = np.asarray(rng.random((rounds, env.n_arms)) < FAIR, dtype=np.float64)
     rewards[rng.random(rounds) < lost] = np.nan
     features, n_features, vectors = _contexts(env, horizon)

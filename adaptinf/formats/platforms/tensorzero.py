@@ -65,7 +65,8 @@ def read_tensorzero(
     Returns
     -------
     AdaptiveLog
-        A log with one round per inference, or per episode, in order of time, which the identifiers contain.
+        A log with one round per inference, or per episode, in chronological order, by the times in
+        the identifiers.
         The unit is the episode, within which a function always uses the same variant.
 
     Raises

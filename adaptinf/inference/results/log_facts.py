@@ -220,8 +220,8 @@ def evidence_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
     """Whether rows occur twice, or neighbouring rows are dependent; computed once and stored with the log.
 
-    Sums cannot show this. Recurring stretches explain similar neighbours; in that case, only the stretches
-    are reported.
+    Sums cannot show this. If stretches recur, they explain similar neighbours, and only the stretches are
+    reported.
     """
     if isinstance(log, Sums):
         return ()

@@ -220,7 +220,7 @@ def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntAr
 
 
 def _batches_of_cells(cell: IntArray, batch: IntArray) -> IntArray:
-    """Numbers of the batches in each cell, by cell and then by batch; cell, batch (T,), (T,)."""
+    """Indices of the batches in each cell, by cell and then by batch; cell (T,), batch (T,)."""
     return np.asarray(cell * (int(batch.max(initial=0)) + 1) + batch, dtype=np.int64)
 
 

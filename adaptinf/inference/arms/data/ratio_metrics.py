@@ -203,7 +203,7 @@ def _products(question: Question) -> Products:
 
 
 def _of_cells(sums: Sums, cells: Cells) -> Sums:
-    """The sums with other rewards, keeping only facts that follow from these."""
+    """The sums with the rewards replaced, and only the facts that follow from the new ones."""
     other = copy(sums)
     other.cells, other.reward_range, other.kept = cells, None, {}
     return other
