@@ -14,12 +14,14 @@ from adaptinf.service.figures import Figures
 from adaptinf.service.problems import Problem, problem_of, refused
 from adaptinf.service.requested import Act
 from adaptinf.trial import Trial
-from adaptinf.trial.access import answer_each
+from adaptinf.trial.access import answer_each, follow
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.served_rows import Token, tokens_of
 
 GROUP, WAITING = 500, 5_000
 """The largest number of actions in a transaction, and of actions that may wait for one."""
+_FOLLOWING = 0.05
+"""Seconds without a request after which the rows of other processes are read."""
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Writer:
         self.tokens: dict[str, Token] = {}
         self._acts = -1
         self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
-        self._waiting, self._stopped = 0, False
+        self._waiting, self._stopped, self._follows = 0, False, True
         self._thread = threading.Thread(target=self._work, name="trial writer", daemon=True)
 
     async def start(self) -> None:
@@ -91,9 +93,10 @@ class Writer:
 
     def _group(self) -> list[_Asked] | None:
         """The waiting requests, in order of arrival; None at the end."""
-        first = self._queue.get()
+        first = self._next()
         if first is None:
             return None
+        self._follows = True
         group, size = [first], len(first.acts)
         while size < GROUP:
             try:
@@ -106,6 +109,16 @@ class Writer:
             group.append(more)
             size += len(more.acts)
         return group
+
+    def _next(self) -> _Asked | None:
+        """The first waiting request; None at the end."""
+        # A process that gets no requests for some time would otherwise read many rows at once with its next
+        # one, in a transaction for which all other processes wait.
+        while True:
+            try:
+                return self._queue.get(timeout=_FOLLOWING if self._follows else None)
+            except Empty:
+                self._follows = follow(self.trial)
 
     def _answers(self, group: list[_Asked]) -> list[list[Any]]:
         try:

@@ -6,11 +6,13 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from adaptinf.errors import ParameterError
+from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.parameters import Count, check, refuse
 from adaptinf.sessions.session_memory import try_out
+from adaptinf.sessions.steppers import draw_node
 from adaptinf.trial.journal_rows import Entry, Rows
 from adaptinf.trial.served_rows import (
     ISSUED,
@@ -179,11 +181,24 @@ def first_digest(trial: Access) -> str:
     return str(trial._requests.journal.digest(1))
 
 
+def follow(trial: Access) -> bool:
+    """Read the rows that other processes have written; False for a file, or if the database fails."""
+    if isinstance(trial._requests.journal.path, Path):
+        return False
+    try:
+        trial._requests.read(lambda _: None)
+    except AdaptinfError:
+        return False
+    return True
+
+
 def rehearse(trial: Access) -> None:
-    """Load what decisions need, so that the first participant need not wait; nothing is drawn or kept."""
+    """Load what decisions need, so that the first participant need not wait; nothing is kept."""
 
     def once(replay: Replay) -> None:
         event_count(trial, replay)
+        if NOISE in replay.declared:
+            draw_node("none", 1.0)
         if not replay.declared["own"]:
             nodes = Nodes(replay.path, lambda name, scale: 0)
             try_out(session_of(replay.declared, replay.design, nodes)[0])

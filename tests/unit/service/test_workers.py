@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -20,6 +21,8 @@ from visitors import form_of
 
 import adaptinf as ai
 from adaptinf.cli import main
+from adaptinf.service.figures import Figures
+from adaptinf.service.writer import Writer
 
 sys.path.append(str(Path(__file__).parents[1] / "trial"))
 
@@ -186,3 +189,21 @@ def test_an_address_in_use_and_a_wrong_number(
     ai.Trial.create(path, ai.designs.Thompson(), ["A", "B"], horizon=5).close()
     assert main(["trial", "serve", str(path), "--workers", "2"]) == 2
     assert "workers must be 1 for a trial in a file: keep it in PostgreSQL" in capsys.readouterr().err
+
+
+@needs_postgres
+def test_a_process_without_requests_reads_the_rows_of_others(database: Database, tokens: dict[str, str]):
+    async def waited(writer: Writer, rows: int) -> bool:
+        await writer.start()
+        try:
+            for number in range(5):
+                busy.assign(f"p{number}", key=f"a{number}")
+            end = time.monotonic() + 20.0
+            while writer.trial._requests.journal.rows < rows + 5 and time.monotonic() < end:
+                await asyncio.sleep(0.01)
+            return writer.trial._requests.journal.rows == rows + 5
+        finally:
+            await writer.stop()
+
+    with ai.Trial.open(database) as busy, ai.Trial.open(database) as idle:
+        assert asyncio.run(waited(Writer(idle, Figures()), busy.status().rows))
