@@ -112,7 +112,7 @@ FIXES = (
     Fix(
         "asymptotic sequences of rare or skewed rewards are cautioned",
         "inference/sequences/sequence_facts.py",
-        "return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)",
+        "return (*rare_cautions(terms, uncommon, skewness), *unknown)",
         "return unknown",
         f"{UNIT}/validity/test_stationarity.py::"
         "test_an_asymptotic_sequence_cautions_of_rare_and_skewed_rewards",

@@ -45,7 +45,7 @@ class CommitteeReport:
     >>> plan.committee(log).looks.to_dict("records")
     [{'look': 1, 'participants': 100, 'ends the trial': 'no'}]
     >>> plan.committee(log, closed=True).by_arm["participants"].tolist()
-    [54, 46]
+    [45, 55]
     """
 
     plan: Any

@@ -296,7 +296,7 @@ class Planning(PlannedTrial):
         >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
         >>> log = coin.run(ai.environments.NormalArms([0.0, 0.3]), horizon=100, rng=0)
         >>> round(plan.information(log), 1)
-        26.0
+        21.2
         """
         require_log("Plan.information", log, incomplete=True)
         return float(self.information_after(log)[-1])

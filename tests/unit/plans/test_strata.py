@@ -84,7 +84,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ParameterError) as caught:
         plan_of(law="rerandomization", clock="days")
     problems = " ".join(caught.value.problems)
-    assert "clock must be one of 'rounds', 'date', got 'days'" in problems
+    assert "clock must be one of 'rounds', 'date', 'information', got 'days'" in problems
     assert 'strata requires law="z"' in problems
     with pytest.raises(ParameterError, match="strata must be the name of a column"):
         plan_of(strata=3)

@@ -101,8 +101,10 @@ def test_a_tie_and_held_out_rounds_say_what_is_valid(log: ai.AdaptiveLog) -> Non
 
 
 def test_a_skewed_winner_has_one_interval() -> None:
-    arms = ai.environments.BernoulliArms([0.05, 0.05, 0.1])
-    log = ai.designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=1_500, rng=0)
+    arms = ai.environments.NormalArms([0.0, 0.0, 0.2])
+    frame = ai.designs.EpsilonGreedy(exploration=0.5).run(arms, horizon=1_500, rng=0).frame
+    frame = frame[["action", "reward", "propensity"]].assign(reward=np.exp(1.5 * frame["reward"]))
+    log = ai.AdaptiveLog(frame, action="action", reward="reward", propensity="propensity")
     with pytest.raises(ParameterError, match="too rare or too skewed for normal approximations, so only the"):
         plots.winner(ai.Winner(log).fit())
 

@@ -202,6 +202,7 @@ BODIES: dict[str, Any] = {
     "assign": {"unit": "p9"},
     "record": {"decision": 1, "reward": 1.0},
     "amend": {"decision": 1, "reward": 0.5, "reason": "a", "by": "b"},
+    "amend_plan": {"looks": [10, 20], "reason": "a", "by": "b"},
     "look": None,
     "state": {"state": "paused", "reason": "a", "by": "b"},
     "unblind": {"unit": "p1", "reason": "a", "by": "b"},

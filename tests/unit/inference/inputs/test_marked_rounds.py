@@ -123,7 +123,7 @@ def test_support_is_asked_of_the_rounds_used() -> None:
     rows = frame()
     rows.loc[:9, ["pa", "pb", "arm"]] = [1.0, 0.0, "a"]
     log = log_of(rows)
-    with pytest.raises(InvalidForLog, match="propensity 0"):
+    with pytest.raises(InvalidForLog, match=r"propensity in the log is 0 \('b' in 10 of"):
         PolicyValue(log, "b")
     assert np.isfinite(PolicyValue(log, "b", rounds=KEEP).fit("uniform").std_error).all()
 

@@ -72,7 +72,7 @@ def test_an_interval_of_two_rounds_of_no_and_yes_has_no_information() -> None:
     wild = replace(found, reference=law)
     assert wild.conf_int().isna().all(axis=None)
     assert "without an interval" in wild.sentence()
-    assert [one.kind for one in wild.explain().reasons if "no information" in one.text] == ["missing"]
+    assert [one.kind for one in wild.explain().reasons if "uninformative" in one.text] == ["missing"]
 
 
 def test_lengths_are_of_the_scale_of_what_is_estimated() -> None:
