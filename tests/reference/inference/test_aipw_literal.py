@@ -109,7 +109,6 @@ def test_arm_means(estimator: str, kind: str, n_arms: int, seed: int) -> None:
     result = ArmMeans(log).fit(estimator, kind)
     covariance = result.cov_params().to_numpy()
     parts = [literal_parts(log, arm, estimator, kind) for arm in range(n_arms)]
-    errors = [math.fsum(x * x for x in d) for _, d in parts]
     rare = [uncommon(log, arm) < 5 for arm in range(n_arms)]
     for arm, (estimate, d) in enumerate(parts):
         assert result.estimate[arm] == pytest.approx(estimate, rel=1e-9, abs=1e-9)
