@@ -136,7 +136,7 @@ FAULTS: dict[str, Planted] = {
     "DPNAS: look noise used twice": _stopping("looks", f"the looks, by the stopping time, {LAW}"),
     "DPNAS: look noise used for the estimate": _stopping("estimate", f"the estimate {LAW}"),
 }
-SLOW, LONG = pytest.mark.slow, pytest.mark.long
+SLOW, LONGER = pytest.mark.slow, pytest.mark.long
 AGAIN = {
     "PrivateUCB: no noise at powers of two from 4 on",
     "PrivateUCB, binary: no noise at powers of two from 64 on",
@@ -153,7 +153,7 @@ def audited(case: Planted, kind: Callable[..., Any], epsilon: float = 1.0) -> Ep
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=LONG if name in AGAIN else SLOW) for name in FAULTS]
+    "name", [pytest.param(name, marks=LONGER if name in AGAIN else SLOW) for name in FAULTS]
 )
 def test_a_fault_is_found_and_named(name: str) -> None:
     case = FAULTS[name]
@@ -175,7 +175,7 @@ RIGHT = {case.right.__name__ + str(case.settings): case for case in FAULTS.value
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     [
-        pytest.param(name, epsilon, marks=() if name in QUICK else SLOW if epsilon == 1.0 else LONG)
+        pytest.param(name, epsilon, marks=() if name in QUICK else SLOW if epsilon == 1.0 else LONGER)
         for name in RIGHT
         for epsilon in (0.1, 1.0, 4.0)
     ],
@@ -198,7 +198,7 @@ NUMPY = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SLOW if name in ("PrivateUCB", "DPNAS") else LONG) for name in NUMPY]
+    "name", [pytest.param(name, marks=SLOW if name in ("PrivateUCB", "DPNAS") else LONGER) for name in NUMPY]
 )
 def test_the_design_that_faults_are_planted_in_is_right_without_one(name: str) -> None:
     kind, settings = NUMPY[name]
