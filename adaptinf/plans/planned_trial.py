@@ -161,7 +161,7 @@ class PlannedTrial(StoredPlan):
             if self.clock == "date":
                 reason = claims.GOES_ON_BY_DATE(day=said_day(self.looks[at + 1]))
             elif self.clock == "information":
-                now = float(self.information_after(log)[-1])
+                now = self.information_now(log)
                 reason = claims.GOES_ON_BY_INFORMATION(level=self.looks[at + 1], now=now)
             told = differs(log, at + 1, "continue") or reason
             raise InvalidForLog("Plan.analyse", told, ["plan.look(log)", "ConfidenceSequence"])
@@ -266,18 +266,21 @@ class PlannedTrial(StoredPlan):
         refuse("Plan.look", stage_problems(stage, len(ends), log.n_rounds))
         return ends[:stage]
 
-    def information_after(self, log: AdaptiveLog) -> FloatArray:
-        """Information after each round of a log up to the horizon, (T,)."""
-        rounds = min(log.n_rounds, self.horizon)
-        found = self.plain_processes(log, np.arange(1, rounds + 1))
+    def information_now(self, log: AdaptiveLog) -> float:
+        """Information after all rounds of a log, or after the horizon."""
+        return float(self._information(log, np.array([min(log.n_rounds, self.horizon)]))[0])
+
+    def _information(self, log: AdaptiveLog, ends: IntArray) -> FloatArray:
+        """Information after some rounds of a log, (k,)."""
+        found = self.plain_processes(log, ends)
         assert log.arrays.propensities is not None
-        possible = log.arrays.propensities[:rounds, list(self.codes(log)[:-1])]
+        possible = log.arrays.propensities[(ends - 1)[:, None], list(self.codes(log)[:-1])]
         return informed(found, possible, self.rule.least)
 
     def information_ends(self, log: AdaptiveLog) -> IntArray:
         """Rounds up to each look by information that a log has reached."""
         stated = [look["rounds"] for look in looks_of(log)] if states_plan(log) else []
-        known = self.information_after(log)
+        known = self._information(log, np.arange(1, min(log.n_rounds, self.horizon) + 1))
         return rounds_reached(known, self.looks, stated, log.n_rounds, self.horizon)
 
     def codes(self, log: AdaptiveLog) -> tuple[int, ...]:

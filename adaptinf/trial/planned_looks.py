@@ -78,12 +78,17 @@ class PlannedLooks(Acts):
     @property
     def by_date(self) -> bool:
         """Whether looks are due at times."""
-        return bool(self.declared.get(PLAN, {}).get("clock") == "date")
+        return self._clock == "date"
 
     @property
     def by_information(self) -> bool:
         """Whether looks are due at levels of information."""
-        return bool(self.declared.get(PLAN, {}).get("clock") == "information")
+        return self._clock == "information"
+
+    @property
+    def _clock(self) -> str:
+        """What decides when looks are due; empty without a plan by date or information."""
+        return str(self.declared.get(PLAN, {}).get("clock", ""))
 
     def noted(self, number: int, entry: Entry) -> None:
         """Also keep the times that looks by date depend on."""

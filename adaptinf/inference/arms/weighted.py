@@ -43,6 +43,7 @@ from adaptinf.inference.scores.joint_levels import (
     JOINT,
     joint_means,
     joint_rows,
+    joint_scores,
 )
 from adaptinf.inference.scores.means import FEW_SCORES, ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
@@ -274,8 +275,8 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     if fit.products is not None:
         return {"products": fit.products}
     if fit.choice.weights == JOINT and question.profile.sums is None:
-        scores, influence, _ = joint_rows(joint_rounds(question, fit.outcome))
-        return {"scores": scores, "influence": influence}
+        rounds = joint_rounds(question, fit.outcome)
+        return {"scores": joint_scores(rounds), "influence": joint_rows(rounds, "influence")}
     options = partial(_options, question, fit.choice, fit.outcome)
     return arms_of_rows.rows(question, fit, partial(_columns, question.profile), options)
 
@@ -285,7 +286,7 @@ def _shares(question: Question, fit: ArmFit) -> FloatArray | None:
     if not _by_rounds(question) or (fit.outcome is not None and fit.outcome.seen is not None):
         return None
     if fit.choice.weights == JOINT:
-        return joint_rows(joint_rounds(question, fit.outcome))[2]
+        return joint_rows(joint_rounds(question, fit.outcome), "coefficient")
     columns = _columns(question.profile)
     scored = arm_scores(*columns, question.codes, **_options(question, fit.choice, fit.outcome))
     total = scored.weights.sum(axis=0)

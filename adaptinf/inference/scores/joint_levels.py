@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -389,19 +389,19 @@ def joint_means(rounds: LogRounds) -> ScoreMeans:
     return described_levels(projection, spread, rounds.tabled, rounds.origin)
 
 
-def joint_rows(rounds: LogRounds) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Scores of rounds, their contributions to the errors of the levels, and what a unit of a reward adds.
+def joint_scores(rounds: LogRounds) -> FloatArray:
+    """Scores of all rounds, (T, k)."""
+    return np.concatenate([one.scores for one in rounds.pieces(True)]) + rounds.origin
 
-    The shape is (T, k) each; NaN for arms without rewards.
-    """
+
+def joint_rows(rounds: LogRounds, part: Literal["influence", "coefficient"]) -> FloatArray:
+    """One of the `Parts` of all rounds, (T, k); NaN for arms without rewards."""
     there = np.flatnonzero(rounds.tabled[0] > 0.0)
     some = rounds.of_arms(there)
     projection = projected(some)
-    influence, share = (np.full((rounds.number, len(rounds.tabled[0])), np.nan) for _ in range(2))
-    parts = [parts_of(projection, one) for one in some.pieces(True)]
-    influence[:, there] = np.concatenate([one.influence for one in parts])
-    share[:, there] = np.concatenate([one.coefficient for one in parts])
-    return np.concatenate([one.scores for one in rounds.pieces(True)]) + rounds.origin, influence, share
+    found = np.full((rounds.number, len(rounds.tabled[0])), np.nan)
+    found[:, there] = np.concatenate([getattr(parts_of(projection, one), part) for one in some.pieces(True)])
+    return found
 
 
 def expected_spread(

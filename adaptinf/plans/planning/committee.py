@@ -14,8 +14,10 @@ from adaptinf.audit.simulation.measures import markdown
 from adaptinf.claims.logs import committees as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results.log_facts import LogFacts
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.stated_plans import GOES_ON, looks_of, states_plan
 from adaptinf.plans.planning.conditional import conditional_power, predictive_power
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -60,19 +62,19 @@ class CommitteeReport:
     @property
     def facts(self) -> dict[str, str]:
         """The plan, and the trial so far over all arms."""
-        plan, reward = self.plan, self._outcomes(None)
+        plan, outcomes = self.plan, _moments(profile_of(self.log).rewards)
         told = {
             "Comparison": ", ".join(f"{one} minus {plan.control}" for one in plan.treatments),
             "Level": f"{plan.alpha:g}, {'two' if plan.sides == 2 else 'one'}-sided, {plan.spending}",
             "Looks": plan.said_looks,
             "Largest number of participants": f"{plan.horizon:,}",
             "Participants": f"{self.log.n_rounds:,}",
-            "Outcomes": f"{len(reward):,}",
-            "Mean outcome": _said(reward.mean() if len(reward) else math.nan),
-            "Standard deviation": _said(reward.std(ddof=1) if len(reward) > 1 else math.nan),
+            "Outcomes": f"{outcomes['outcomes']:,}",
+            "Mean outcome": _said(outcomes["mean"]),
+            "Standard deviation": _said(outcomes["standard deviation"]),
         }
         if self.closed and plan.law == "z":
-            told["Information"] = _said(float(plan.information_after(self.log)[-1]))
+            told["Information"] = _said(plan.information_now(self.log))
         return told
 
     @property
@@ -95,18 +97,11 @@ class CommitteeReport:
         if not self.closed:
             return pd.DataFrame()
         labels = self.plan.arms if self.log.arms == tuple(range(len(self.plan.arms))) else self.log.arms
-        rows = []
-        for code, label in enumerate(labels):
-            reward = self._outcomes(code)
-            rows.append(
-                {
-                    "arm": str(label),
-                    "participants": int(np.count_nonzero(self.log.arrays.action == code)),
-                    "outcomes": len(reward),
-                    "mean": float(reward.mean()) if len(reward) else math.nan,
-                    "standard deviation": float(reward.std(ddof=1)) if len(reward) > 1 else math.nan,
-                }
-            )
+        profile, counts = profile_of(self.log), np.bincount(self.log.arrays.action, minlength=len(labels))
+        rows = [
+            {"arm": str(label), "participants": int(count), **_moments(profile.rewards[own])}
+            for label, count, own in zip(labels, counts, profile.rows_of_arms, strict=True)
+        ]
         return pd.DataFrame(rows)
 
     @property
@@ -132,13 +127,6 @@ class CommitteeReport:
         except InvalidForLog as error:
             return claims.NO_POWER(reason=error.reason)
         return claims.POWER(estimate=estimate, null=null, predictive=predictive)
-
-    def _outcomes(self, code: int | None) -> Any:
-        """Outcomes that have arrived, of all arms or of one."""
-        arrays = self.log.arrays
-        seen = np.ones(self.log.n_rounds, dtype=bool) if arrays.observed is None else arrays.observed
-        reward = arrays.reward if arrays.observed is None else arrays.recorded
-        return reward[seen if code is None else seen & (arrays.action == code)]
 
     def _taken(self) -> list[Mapping[str, Any]]:
         """The looks that the log states, or else those that the plan has at it."""
@@ -169,6 +157,14 @@ class CommitteeReport:
         if self.closed:
             parts += ["## Outcomes by arm", markdown(self.by_arm, digits)]
         return "\n\n".join(parts) + "\n"
+
+
+def _moments(reward: FloatArray) -> dict[str, Any]:
+    """Number, mean and standard deviation of outcomes, (n,)."""
+    count = len(reward)
+    mean = float(reward.mean()) if count else math.nan
+    spread = float(reward.std(ddof=1)) if count > 1 else math.nan
+    return {"outcomes": count, "mean": mean, "standard deviation": spread}
 
 
 def _said(number: float) -> str:

@@ -299,7 +299,7 @@ class Planning(PlannedTrial):
         21.2
         """
         require_log("Plan.information", log, incomplete=True)
-        return float(self.information_after(log)[-1])
+        return self.information_now(log)
 
     def required_information(self, difference: float, power: float = 0.9) -> float:
         """Information that the last look needs for a given power, whatever the variance and the allocation.
