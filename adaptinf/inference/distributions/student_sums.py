@@ -294,7 +294,7 @@ def _directions(rank: int, width: int) -> Iterator[FloatArray]:
 def _largest_squares(factor: FloatArray) -> FloatArray:
     """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
     size, rank = factor.shape
-    return np.concatenate([np.square(u @ factor.T).max(axis=1) for u in even_directions(rank, size)])
+    return np.concatenate([np.square(factor @ u.T).max(axis=0) for u in even_directions(rank, size)])
 
 
 def root_of(covariance: FloatArray) -> FloatArray:

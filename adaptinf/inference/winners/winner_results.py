@@ -79,11 +79,11 @@ def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callabl
     factor = root_of(sigma)
     largest: list[list[FloatArray]] = [[] for _ in range(size)]
     for directions in even_directions(factor.shape[1], size):
-        ends = directions @ factor.T
+        ends = factor @ directions.T  # One row per arm: maxima over a short first axis are fast.
         for arm in range(size):
             # An arm's lead over itself is 0, so the maximum is not negative and its square keeps the order.
-            leads = (ends - ends[:, [arm]]) / errors[arm]
-            largest[arm].append(np.square(leads.max(axis=1)))
+            leads = (ends - ends[arm]) / errors[arm][:, None]
+            largest[arm].append(np.square(leads.max(axis=0)))
     groups = [np.sort(np.concatenate(parts)).reshape(-1, _GROUP) for parts in largest]
     squares = [near.mean(axis=1) for near in groups]
 

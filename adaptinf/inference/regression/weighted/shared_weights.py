@@ -19,7 +19,8 @@ scores). Satterthwaite (1946), "An approximate distribution of estimates of vari
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -275,14 +276,17 @@ def _terms(arms: ArmColumns, group: tuple[Gap, ...]) -> IntArray:
 
 _LARGEST = 2 * 10**8
 """Largest total number of entries in the arms' model matrices for which differences are projected."""
+_KEPT = 4 * 10**6
+"""Largest total number of entries for which these matrices are kept during a fit: 32 MB."""
 
 
 def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
     """Coefficients with combined or uniform weights."""
-    data, profile, codes = facts.data, facts.profile, facts.arms_used
+    profile, codes = facts.profile, facts.arms_used
     if kind == "combined" and profile.propensities is None:
         ways = ("weights='uniform'",)
         raise InvalidForLog("weighted with combined weights", EVERY_ONE_NEEDED(), ways)
+    data = _computed_once(facts.data, codes)
     # Least squares refuses columns that cannot be distinguished, and names them.
     plain = data.squares
     arms = _columns_of_arms(data, codes)
@@ -306,6 +310,13 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
         decided=fit.decided,
         found=arms,
     )
+
+
+def _computed_once(data: RegressionData, codes: IntArray) -> RegressionData:
+    """The same data, whose model matrices of arms are computed once each if all together are small."""
+    if data.rows_of is None or data.nobs * data.size * len(codes) > _KEPT:
+        return data
+    return replace(data, rows_of=cache(data.rows_of))
 
 
 def _columns_of_arms(data: RegressionData, codes: IntArray) -> ArmColumns | None:
