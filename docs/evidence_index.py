@@ -190,6 +190,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "median ratio {0} ({1} to {2}) with a starved arm",
             "1",
         ),
+        "moving_effects": (
+            "Intervals of an effect that changes sign contain the mean that the table names",
+            r"\| 122 \| .*? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|",
+            "ten arms in batches: {0} with combined weights, {2} with uniform weights, {3} times as long",
+            "nominal .95",
+        ),
         "heavy_tails": (
             "Intervals of heavy-tailed rewards carry a caution where they undercover",
             r"the lowest coverage is ([\d.]+\d), in (\d+) rows and models",
