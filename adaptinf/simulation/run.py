@@ -462,6 +462,15 @@ def draw_arrivals(
 
 
 @kernel
+def _draw_one(mean: float, rng: np.random.Generator) -> float:
+    """One 0/1 reward: what `rng.binomial(1, mean)` returns, without its logarithm and exponential."""
+    if mean == 0.0:
+        return 0.0
+    rare = rng.random() > max(mean, 1.0 - mean)
+    return 1.0 if rare == (mean <= 0.5) else 0.0
+
+
+@kernel
 def draw_arm(
     environment: EnvironmentTables,
     feature: int,
@@ -481,7 +490,7 @@ def draw_arm(
         if count > 1:
             squares += scale * scale * rng.chisquare(count - 1.0)
     else:
-        total = rng.binomial(count, mean)
+        total = _draw_one(mean, rng) if count == 1 else float(rng.binomial(count, mean))
         squares = total
     tally[feature, arm, 0] += count
     tally[feature, arm, 1] += total

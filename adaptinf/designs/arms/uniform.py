@@ -18,6 +18,7 @@ from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run, written_arrays
 from adaptinf.simulation.run import (
+    RELEASED,
     ROUND,
     SCALARS,
     Results,
@@ -33,6 +34,42 @@ from adaptinf.typing import FloatArray, IntArray
 _COUNT, _SUM, _ROWS = 1, 2, 3
 _GREEDY = 2
 _SCALAR_COLUMNS = 8
+
+
+class _UniformTables(NamedTuple):
+    """The number of arms, and the arrays that kernels write."""
+
+    n_arms: int
+    status: IntArray
+    propensity: FloatArray
+    released: FloatArray
+
+
+@kernel
+def _choose_uniform(tables: _UniformTables, state: FloatArray, context: FloatArray, source: Any) -> int:
+    arm = min(int(uniform(source) * tables.n_arms), tables.n_arms - 1)
+    if tables.propensity.shape[0] > 0:
+        tables.propensity[:] = 1.0 / tables.n_arms
+    return arm
+
+
+@kernel
+def _pass_uniform(
+    tables: _UniformTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    pass_round(tables, state)
+
+
+@compiled
+def _run_uniform_block(
+    tables: _UniformTables, world: World, rng: Generator, state: FloatArray, results: Results
+) -> None:
+    simulate_block(_choose_uniform, _pass_uniform, no_outcome, tables, world, rng, state, results)
+
+
+@compiled
+def _run_uniform_step(tables: _UniformTables, step: Step, rng: Generator, state: FloatArray) -> int:
+    return single_step(_choose_uniform, pass_round, _pass_uniform, no_outcome, tables, step, rng, state)
 
 
 class _Tables(NamedTuple):
@@ -98,19 +135,6 @@ def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) ->
     return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)
 
 
-def _program(
-    environment: Environment, exploration: float, decay: float, batch_size: int, recording: bool
-) -> Program:
-    tables = _Tables(
-        n_arms=environment.n_arms,
-        exploration=float(exploration),
-        decay=float(decay),
-        batch_size=int(batch_size),
-        **written_arrays(environment.n_arms if recording else 0),
-    )
-    return Program(_run_block, tables, (_ROWS, max(environment.n_arms, _SCALAR_COLUMNS)), step=_run_step)
-
-
 @dataclass(frozen=True, kw_only=True)
 class NonAdaptive(Design):
     """Base of designs whose actions do not depend on any data, so they are 0-differentially private."""
@@ -158,7 +182,8 @@ class Uniform(NonAdaptive):
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
         """Compiled entry point and tables for an environment and a horizon."""
-        return _program(environment, 1.0, 0.0, max(1, horizon), recording)
+        tables = _UniformTables(environment.n_arms, **written_arrays(environment.n_arms if recording else 0))
+        return Program(_run_uniform_block, tables, (SCALARS + 1, RELEASED + 1), step=_run_uniform_step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,4 +236,11 @@ class EpsilonGreedy(Design):
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
         """Compiled entry point and tables for an environment and a horizon."""
-        return _program(environment, self.exploration, self.decay, self.batch_size, recording)
+        tables = _Tables(
+            n_arms=environment.n_arms,
+            exploration=float(self.exploration),
+            decay=float(self.decay),
+            batch_size=int(self.batch_size),
+            **written_arrays(environment.n_arms if recording else 0),
+        )
+        return Program(_run_block, tables, (_ROWS, max(environment.n_arms, _SCALAR_COLUMNS)), step=_run_step)

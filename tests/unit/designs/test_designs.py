@@ -40,6 +40,7 @@ from adaptinf.simulation.environments import (
     Tableau,
     UniformArms,
 )
+from adaptinf.simulation.replicate import block_stream
 
 THREE_ARMS = BernoulliArms([0.3, 0.5, 0.7])
 TWO_ARMS = BernoulliArms([0.3, 0.7])
@@ -155,6 +156,15 @@ def test_uniform_is_a_fair_die_that_never_looks() -> None:
     assert log.feedback_rounds == 0
     guarantee = Uniform().guarantee(100, 3)
     assert (guarantee.epsilon, guarantee.delta, guarantee.unit) == (0.0, 0.0, "record")
+
+
+def test_uniform_takes_one_number_a_round_as_epsilon_greedy_that_always_explores() -> None:
+    stream = block_stream(np.random.SeedSequence(3), 0)
+    draws = stream.random(2 * 1_000).reshape(-1, 2)
+    for design in (Uniform(), EpsilonGreedy(exploration=1.0)):
+        found = design.run(THREE_ARMS, horizon=1_000, rng=3).arrays
+        np.testing.assert_array_equal(found.action, (3 * draws[:, 0]).astype(int))
+        np.testing.assert_array_equal(found.reward, draws[:, 1] < np.array([0.3, 0.5, 0.7])[found.action])
 
 
 @pytest.mark.parametrize("exploration", [0.0, 0.1, 1.0])

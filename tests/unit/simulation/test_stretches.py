@@ -65,3 +65,12 @@ def test_an_empty_stretch_draws_nothing() -> None:
         assert (draws(environment.tables(1), 0, 0, 0, rng, tallies) == 0.0).all()
         assert (tallies == 0.0).all()
         assert rng.random() == np.random.default_rng(0).random()
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-9, 0.2, 0.5, 0.5 + 1e-9, 0.7, 1.0])
+def test_one_binary_reward_is_the_draw_of_numpy(mean: float) -> None:
+    """The same rewards as from NumPy's binomial numbers, and the stream is left at the same place."""
+    ours, numpys = np.random.default_rng(0), np.random.default_rng(0)
+    totals = draws(BernoulliArms([mean]).tables(1), 0, 0, 1, ours, np.zeros((1_000, 1, 1, 3)))
+    np.testing.assert_array_equal(totals, numpys.binomial(1, mean, 1_000))
+    assert ours.random() == numpys.random()
