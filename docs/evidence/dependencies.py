@@ -166,6 +166,8 @@ Date: {evidence.stamp()}. Python {sys.version.split()[0]}.
 file that a kernel can use recompiles it, two processes compile at once, damaged files and full disks are
 survived, and a read-only home directory gives one warning.
 
+{len(lines)} of {len(CACHES)} series of Numba pass all tests.
+
 {table(lines)}
 
 {end}
