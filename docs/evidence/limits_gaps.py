@@ -39,6 +39,7 @@ def uniform_loop(
 ) -> None:
     """Counts, sums and sums of squares by arm, all arms as likely; kept has shape (runs, arms, 3)."""
     for run in range(runs):
+        kept[run] = 0.0
         for _ in range(horizon):
             arm = int(rng.random() * means.size)
             reward = 1.0 if rng.random() < means[arm] else 0.0
@@ -55,7 +56,7 @@ def elimination_loop(
     n_arms = means.size
     gone = np.zeros(n_arms)
     for run in range(runs):
-        gone[:] = 0.0
+        gone[:], kept[run] = 0.0, 0.0
         arm, passes, left = 0, 0.0, n_arms
         for _ in range(horizon):
             reward = 1.0 if rng.random() < means[arm] else 0.0

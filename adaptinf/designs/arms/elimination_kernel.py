@@ -103,14 +103,16 @@ def _send_means(tables: _Tables, state: FloatArray, source: Any) -> None:
 def _compare(tables: _Tables, public: FloatArray) -> None:
     """Drop the arms whose mean lies too far below the highest mean; the first remaining arm is next."""
     threshold = _threshold(tables, public)
-    highest = -np.inf
+    highest, lowest = -np.inf, np.inf
     for arm in range(tables.n_arms):
         if public[_GONE, arm] == 0.0:
             highest = max(highest, public[_MEAN, arm])
-    for arm in range(tables.n_arms):
-        if public[_GONE, arm] == 0.0 and highest - public[_MEAN, arm] > threshold:
-            public[_GONE, arm] = 1.0
-            public[SCALARS, _DROPPED] += 1.0
+            lowest = min(lowest, public[_MEAN, arm])
+    if highest - lowest > threshold:
+        for arm in range(tables.n_arms):
+            if public[_GONE, arm] == 0.0 and highest - public[_MEAN, arm] > threshold:
+                public[_GONE, arm] = 1.0
+                public[SCALARS, _DROPPED] += 1.0
     if tables.by_epochs:
         public[SCALARS, _PASSES] = 0.0
     public[SCALARS, _COMPARED] += 1.0
@@ -226,7 +228,7 @@ def _run_stretches(
                 left = 0
             else:
                 needed = int(_passes_needed(tables, state) - state[SCALARS, _PASSES])
-                passes = min(needed, left // viable)
+                passes = needed if needed * viable <= left else left // viable
                 extra = left - passes * viable if passes < needed else 0
                 left -= passes * viable + extra
                 for arm in range(tables.n_arms):
