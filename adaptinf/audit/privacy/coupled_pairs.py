@@ -76,7 +76,7 @@ class CoupledPair:
     differs : str
         The difference in words.
     cost : float
-        Sum of abs(shift) / scale over all draws, using the scales that were drawn.
+        Sum of abs(shift) / scale over all draws, with the scales at which the noise was drawn.
     promised : PrivacyGuarantee
         The epsilon guaranteed for runs that differ in this way.
     shifted : int
@@ -195,7 +195,7 @@ class Coupled:
         return pd.DataFrame(rows)
 
     def summary(self) -> ResultSummary:
-        """Kinds of pairs with their largest cost and the guarantee: text, Markdown, LaTeX, HTML or CSV."""
+        """Kinds of pairs, their largest cost and the guarantee, as text, Markdown, LaTeX, HTML or CSV."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import format_number, plain_table
 
@@ -305,7 +305,7 @@ Run = Callable[[Mapping[str, int], frozenset[str], str], Released]
 
 @dataclass(frozen=True)
 class Alignment:
-    """Shifts by node, their cost at the drawn scales, and where and why they fail, if they do."""
+    """Shifts by node, their cost, and where and why the alignment failed, if it did."""
 
     shifts: dict[str, int]
     cost: Fraction
@@ -415,7 +415,7 @@ class PairAudit:
 
     @classmethod
     def of(cls, design: Design, terms: Terms) -> PairAudit:
-        """Create the audit; refused if there are no runs to couple."""
+        """Create the audit, or refuse if there are no runs to couple."""
         participants = Participants(*terms.declared, design.domain)
         # Designs without nodes are refused below, with the reason why they cannot be coupled.
         if design.nodes is not None:
@@ -544,7 +544,7 @@ class PairAudit:
 
 
 def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
-    """The first disagreement: the release that cannot be equalised, or an arm before it."""
+    """The first disagreement: the release that cannot be made equal, or an earlier arm."""
     if found.problem and not (problems and problems[0][0].part == ARM and problems[0][0].step < found.round):
         return found.problem
     return problems[0][1] if problems else ""

@@ -214,10 +214,10 @@ def coupled(
 ) -> Coupled:
     """Run neighbouring live trials, check that their covered outputs are identical, and add up the cost.
 
-    The two trials have equal coins and differ in one participant. Their noise is supplied, as integers. The
+    The two trials have equal coins and differ in one participant. Their noise is supplied as integers. The
     noise of the second trial is shifted, draw by draw, by the difference between the sums that it masks,
     until both release the same values. Every covered output must then be the same, and the sum of abs(shift)
-    / scale over all draws, with scales as drawn, must be at most the guaranteed epsilon.
+    / scale over all draws, with the scales at which noise was drawn, must be at most the guaranteed epsilon.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def coupled(
         and contexts, because the cost depends on the participant. In trials with more than 200 participants
         there are no such additional pairs, and the default is 1 pair of each kind, or 2 for amendments.
     horizon : int, optional
-        For a design, the length of the trials; by default long enough for it to release something.
+        For a design, the length of the trials; by default, long enough for the design to release something.
     rng : int, SeedSequence, Generator or None
         Source of randomness for the pairs, coins and noise.
 

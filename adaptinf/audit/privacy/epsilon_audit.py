@@ -246,7 +246,8 @@ def epsilon_lower_bound(
         Confidence level of the bound: the bound exceeds the true epsilon in at most a share 1 - `confidence`
         of audits.
     delta : float, optional
-        At least the delta of the guarantee, which is the default; 0 without a guarantee.
+        The delta of the bound, at least that of the guarantee, which is the default; without a guarantee, the
+        default is 0.
     promised : PrivacyGuarantee, optional
         The guarantee with which the bound is compared; by default the target's own, for the unit of
         `neighbours`. Replays and noise tests check the target against its own guarantee: their findings do
@@ -255,8 +256,8 @@ def epsilon_lower_bound(
         Number of decimals to which scores are rounded; None keeps every digit, so rounding errors distinguish
         the data sets, as they would for an adversary who sees them.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; must be omitted for mechanisms and counters with the release backend. Piece r of
-        the runs depends on (rng, r) alone. Exact noise is never seeded.
+        Source of randomness; must be omitted for mechanisms and counters with the release backend. The r-th
+        piece of the runs depends only on (rng, r). Exact noise is never seeded.
     n_jobs : int
         Number of worker processes; the bound does not depend on it.
 
@@ -269,7 +270,7 @@ def epsilon_lower_bound(
     Raises
     ------
     ParameterError
-        If an argument is invalid; the message lists every problem, before anything is drawn.
+        If an argument is invalid; the message lists every problem, and nothing has been drawn.
     MissingDependencyError
         If release noise is requested and OpenDP is missing.
 
@@ -535,7 +536,7 @@ def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores on both data sets, how many of the first are used to choose the event, and any learned score."""
+    """Scores on both data sets, the number of leading scores that choose the event, and any learned score."""
 
     sides: list[FloatArray]
     n_chosen: int

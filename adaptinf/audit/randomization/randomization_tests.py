@@ -66,7 +66,7 @@ _REPLICATIONS = 999
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Rank of a log among its re-runs; draws (replications,)."""
+    """Rank of a log among its re-runs; draws have shape (replications,)."""
 
     pvalue: float
     conservative: float

@@ -85,7 +85,7 @@ class Place:
             yield self.row(measure, statistic, value, error, values.size, **where)
 
     def shares(self, measure: str, values: FloatArray, **where: Any) -> dict[str, Any]:
-        """The row of a probability, from numbers between 0 and 1 for each trial."""
+        """The row of a probability, computed from a number between 0 and 1 for each trial."""
         [(_, value, error)] = estimated(np.asarray(values, dtype=np.float64), ("mean",))
         low, high = binomial_limits((values > 0.0).sum(), values.size, (values >= 1.0 - _SAME).sum())
         return self.row(measure, "probability", value, error, values.size, low=low, high=high, **where)
@@ -250,7 +250,7 @@ class OperatingCharacteristics(PlanTable):
             among the trials with an interval, and the share of trials without one, because the result has no
             interval, or because there is no such result or term.
     alpha, design, replications, notes
-        The same as in every table of a plan.
+        As in every table of a plan.
 
     Examples
     --------
@@ -383,8 +383,8 @@ def operating_characteristics(
     the square root of their number; for a standard deviation, by the delta method; for a quantile, half the
     distance between the quantiles one binomial standard error to either side of its level. They are NaN for a
     single trial. The standard error of a probability is 0 if all trials agree, which is uninformative: use
-    the limits `low` and `high`, which are valid for any number of trials. If tied arms share trials, these
-    count as 0 for the lower limit and as 1 for the upper limit.
+    the limits `low` and `high`, which are valid for any number of trials. If tied arms share trials, those
+    trials count as 0 for the lower limit and as 1 for the upper limit.
 
     References
     ----------

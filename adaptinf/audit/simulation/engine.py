@@ -1,4 +1,4 @@
-"""A common engine for all simulated audits: trials run in blocks, over processes, and are summed in order."""
+"""A common engine for all simulated audits: trials run in blocks, and their sums are merged in order."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class AnalysisError(AdaptinfError, RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """Values from single runs of one analysis; runs (runs,), values (runs, terms, 5)."""
+    """Values from single runs of one analysis; runs have shape (runs,), and values (runs, terms, 5)."""
 
     keys: tuple[Key, ...]
     runs: np.ndarray[Any, np.dtype[np.int64]]
@@ -507,7 +507,7 @@ class _Block:
             row[:, _PVALUE] = np.exp(result.log_pvalues_corrected if corrected else result.log_pvalues)
 
     def _row(self, run: int, keys: tuple[Key, ...]) -> FloatArray:
-        """Position at which the values of a run are stored for the given terms, shape (terms, 5)."""
+        """The part of the arrays in which the values of a run are stored, of shape (terms, 5)."""
         if keys not in self._rows:
             self._rows[keys] = [], np.full((BLOCK, len(keys), 5), np.nan)
         runs, values = self._rows[keys]

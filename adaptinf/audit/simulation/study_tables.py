@@ -244,8 +244,8 @@ class Study:
         Parameters
         ----------
         columns : sequence of str
-            Columns of `frame` to show after design, environment, horizon, analysis and term; those of these
-            five that are constant appear in the title. Notes are numbered below the table.
+            Columns of `frame` to show after design, environment, horizon, analysis and term; of these five,
+            the constant ones appear in the title. Notes are numbered below the table.
         digits : int
             Decimals.
         path : str or Path, optional
@@ -254,7 +254,7 @@ class Study:
         Returns
         -------
         str
-            A table (it needs the booktabs package), centred below its caption.
+            LaTeX code of the table, centred below its caption; it needs the booktabs package.
 
         Raises
         ------

@@ -49,8 +49,9 @@ class Neighbours:
         Whether this is the pair, among those that a design supplies, whose actions alone are most
         informative.
     design : Design, optional
-        The design that is run on both environments, if it is not the audited design itself: the same design
-        in a state, or with sizes irrelevant to its privacy, that reveal the unit most clearly.
+        The design that is run on both environments, if it is not the audited design itself: for example, the
+        same design in a state, or with sizes that do not affect its privacy, in which the outputs reveal the
+        unit most clearly.
 
     Raises
     ------
@@ -387,8 +388,8 @@ def audit_trials(design: Any) -> tuple[AuditTrial, ...]:
     Notes
     -----
     Trials are looked up by the design's class. A user-defined class is tested against the rule and the noise
-    of its base design; a function of such a design, registered with ``@ai.audit.audit_trials.register``,
-    supplies its own.
+    of its base design; to supply other trials for it, register a function of the design with
+    ``@ai.audit.audit_trials.register``.
 
     Examples
     --------
@@ -425,7 +426,7 @@ _COINS = 0.0, 1.0 - 2.0**-53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicReplay:
-    """Decisions of every round, recomputed from earlier actions and releases; contexts (rounds, entries)."""
+    """Decisions recomputed from earlier actions and releases; contexts have shape (rounds, entries)."""
 
     # Coins are not outputs, so rounds are compared with the decisions that follow from the lowest and from
     # the highest coin. A kind of round that neither coin gives is wrong. If the kind of round involves no
