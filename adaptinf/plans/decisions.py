@@ -38,7 +38,7 @@ _GROWS = 1.0001
 class Rule:
     """When to stop; spent, futility, drop (k,), by look.
 
-    The level of each look; |z| or z at or below which to stop for futility; and z at or below which one of
+    The level of each look; abs(z) or z at or below which to stop for futility; and z at or below which one of
     several treatments is dropped. `least` is the smallest effective number of rewards, and of the rarer
     outcome, of either arm at a test.
     """

@@ -324,7 +324,7 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
 
 
 def _tangents(highest: float, scales: FloatArray, terms: FloatArray) -> tuple[FloatArray, ...]:
-    """Knots on [0, highest], and the log of P(|Z| > x) with its slope there."""
+    """Knots on [0, highest], and the log of P(abs(Z) > x) and its slope at the knots."""
     knots = highest * np.linspace(0.0, 1.0, _TANGENTS) ** 1.5
     value, slope = log_tail_and_slope(
         knots, np.repeat(scales, _TANGENTS, axis=0), np.repeat(terms, _TANGENTS, axis=0)
@@ -333,7 +333,7 @@ def _tangents(highest: float, scales: FloatArray, terms: FloatArray) -> tuple[Fl
 
 
 def _log_tail_above(x: FloatArray, knots: FloatArray, value: FloatArray, slope: FloatArray) -> FloatArray:
-    """Upper bound on the log of P(|Z| > x): the lower of the tangents at the knots on both sides."""
+    """Upper bound on the log of P(abs(Z) > x): the lower of the tangents at the knots on both sides."""
     right = np.clip(np.searchsorted(knots, x), 1, knots.size - 1)
     tangents = [value[k] + slope[k] * (x - knots[k]) for k in (right - 1, right)]
     return np.minimum(np.minimum(*tangents), 0.0)

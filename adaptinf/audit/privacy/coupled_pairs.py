@@ -1,8 +1,8 @@
 """Neighbouring trials of a design: which pairs are tried, their privacy cost, and whether they agree.
 
-A shift is the difference between the exact sums of two runs at a node. It is computed from the two releases
-of the node, given that all earlier releases are equal, and must be the same for any other noise of the node:
-it is a function of the data and of earlier releases, never of the noise itself.
+A shift is the difference between the exact sums of two runs at a node. The shift is computed from the two
+releases of the node, given that all earlier releases are equal, and must be the same for any other noise of
+the node: it is a function of the data and of earlier releases, never of the noise itself.
 """
 
 from __future__ import annotations
@@ -338,7 +338,7 @@ def _first_difference(one: list[Release], other: list[Release]) -> int | None:
 
 
 def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], second: Run) -> str:
-    """Shift the node of a release, or explain why that cannot make the releases equal."""
+    """Shift the node of a release, or explain why a shift cannot make the releases equal."""
     mine, theirs = one.releases[place], other.releases[place]
     told = f"release {place + 1}, {mine.name} of {mine.group!r} in round {mine.round},"
     if repr(mine._replace(value=0.0)) != repr(theirs._replace(value=0.0)):

@@ -257,9 +257,9 @@ def coupled(
     -----
     A pair checks the design against the proof of its privacy guarantee. The comparison covers coins, arms,
     propensities if covered, names and scales of all draws, releases, the whole of `public`, including its
-    files, halfway and at the end, and the status of a trial. It excludes the responses to the participant who
-    differs; that participant's own arm, if contexts differ; the number of outcomes received in a status, if
-    the neighbours differ in it; and the header.
+    files, halfway and at the end, and the status of a trial. The comparison excludes the responses to the
+    participant who differs; that participant's own arm, if contexts differ; the number of outcomes received
+    in a status, if the neighbours differ in it; and the header.
 
     Shifts are computed from the releases of the two runs, and must be the same for any other noise of the
     node: they depend on the data and on earlier releases, never on the noise. `DPNAS` does not release its
@@ -268,8 +268,8 @@ def coupled(
     the sums.
 
     Equal outputs demonstrate an alignment for these pairs, coins and noise only. The noise is supplied, so a
-    design from which the real noise had been removed would pass. This is evidence of privacy only if the
-    distribution, drawn scale, independence, support and lattice of the noise are tested too: see
+    design from which the real noise had been removed would pass. Equal outputs are evidence of privacy only
+    if the distribution, drawn scale, independence, support and lattice of the noise are tested too: see
     `epsilon_lower_bound`.
 
     References

@@ -235,7 +235,7 @@ def epsilon_lower_bound(
         Source of the noise, by default a simulation. A counter uses its own source, and callables always
         simulate. With ``"release"``, a design is run as users run it, in sessions and in trials in files,
         with exact OpenDP noise, and a stopping rule is run on data. By default, the bound for a design comes
-        from simulation, and the live path is checked as well; with ``"simulation"``, it is not. Exact noise
+        from simulation, and the live path is checked as well; ``"simulation"`` omits this check. Exact noise
         is slow: in ten seconds, it allows about 100,000 runs of `Laplace`, or 3,000 of a counter or a short
         session, compared with millions in simulation.
     runs : int, optional
@@ -277,21 +277,22 @@ def epsilon_lower_bound(
     Notes
     -----
     The bound is one-sided: a bound above the guarantee refutes it, whereas a bound below it proves nothing.
-    Its tightness is limited by the event. The score of a white-box audit is the exact log-likelihood ratio of
-    the releases; if this is unavailable, a ratio is learned from a quarter of the runs. An event is chosen on
-    one half of the runs and bounded on the other by Clopper-Pearson limits, in both directions.
+    The tightness of the bound is limited by the choice of event. The score of a white-box audit is the exact
+    log-likelihood ratio of the releases; if this is unavailable, a ratio is learned from a quarter of the
+    runs. An event is chosen on one half of the runs and bounded on the other by Clopper-Pearson limits, in
+    both directions.
 
     The bound covers only one pair of short trials. With ``view="all"``, a design is also run 512 times on
     each of its `audit_trials`: longer trials, with rewards beyond [0, 1], unequal contexts, epochs that end,
-    or rewards drawn by coins. In these, its decisions are recomputed, bit for bit, from the releases and the
-    actions before them (except for `DPNAS`, which does not release the noise of its looks), and the noise of
-    every release must have the distribution that the guarantee requires, and be independent of all other
-    noise and of the rewards. The same is done for sessions and trials in files with exact noise, including
-    some that are reopened, restored from a backup, or have outcomes that never arrive; their noise is also
-    compared with its exact distribution as drawn, and tested for truncated tails, for numbers that are 0 or
-    repeat too often, and for lattices. All noise tests together raise a false alarm with probability at most
-    1e-6. A finding refutes the guarantee, as does a bound above it, because the proof does not apply to such
-    a program. The files are temporary.
+    or rewards drawn by coins. On these trials, the design's decisions are recomputed, bit for bit, from the
+    releases and the earlier actions (except for `DPNAS`, which does not release the noise of its looks), and
+    the noise of every release must have the distribution that the guarantee requires and be independent of
+    all other noise and of the rewards. Sessions and trials in files with exact noise are checked in the same
+    way, including some that are reopened, restored from a backup, or have outcomes that never arrive; their
+    noise is also compared with its exact distribution as drawn, and tested for truncated tails, for numbers
+    that are 0 or repeat too often, and for lattices. All noise tests together raise a false alarm with
+    probability at most 1e-6. A finding refutes the guarantee, as does a bound above it, because the proof
+    does not apply to such a program. The files are temporary.
 
     References
     ----------

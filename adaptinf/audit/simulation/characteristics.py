@@ -370,21 +370,22 @@ def operating_characteristics(
     Two arms go the wrong way if the inferior one receives over 0.1 n more of the n rounds than the superior
     one, N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). A trial with more
     arms goes the wrong way if some inferior arm receives over 0.1 n rounds more than the best one (if there
-    are several best arms, the one of these with the most rounds). It is undefined if all arms are equal.
+    are several best arms, the one of these with the most rounds). The wrong way is undefined if all arms are
+    equal.
 
     With finitely many contexts, allocation refers to an arm's rounds over all contexts, whereas the wrong way
     is defined by context: n and the arms' rounds are those in the context, and the best arm is the best one
-    there. It is undefined for designs that choose arms from context vectors, because the best arm changes
-    from round to round; regret measures the distance from the best allocation. Selection by sample means is
-    also by context; for designs that choose by vectors, no arm is selected. A correct selection is the
-    selection of a best arm, and is undefined if all arms are equal.
+    there. The wrong way is undefined for designs that choose arms from context vectors, because the best arm
+    changes from round to round; regret measures the distance from the best allocation. Selection by sample
+    means is also made within each context; for designs that choose by vectors, no arm is selected. A correct
+    selection is the selection of a best arm, and is undefined if all arms are equal.
 
     Monte Carlo standard errors: for a mean or probability, the standard deviation over the trials divided by
     the square root of their number; for a standard deviation, by the delta method; for a quantile, half the
-    distance between the quantiles one binomial standard error to either side of its level. They are NaN for a
-    single trial. The standard error of a probability is 0 if all trials agree, which is uninformative: use
-    the limits `low` and `high`, which are valid for any number of trials. If tied arms share trials, those
-    trials count as 0 for the lower limit and as 1 for the upper limit.
+    distance between the quantiles one binomial standard error to either side of its level. Standard errors
+    are NaN for a single trial. The standard error of a probability is 0 if all trials agree, which is
+    uninformative: use the limits `low` and `high`, which are valid for any number of trials. If tied arms
+    share trials, those trials count as 0 for the lower limit and as 1 for the upper limit.
 
     References
     ----------

@@ -454,7 +454,7 @@ class _Terms:
 
 
 def _limits(result: Results, log_alpha: float) -> FloatArray:
-    """Intervals, shape (k, 2); (inf, -inf) if a test rejects every value, which counts as a miss."""
+    """Intervals, of shape (k, 2); (inf, -inf) if a test rejects every value, which counts as a miss."""
     limits = result.reference.interval(log_alpha)
     none = np.isfinite(result.estimate) & np.isnan(limits).all(axis=1)
     if none.any():

@@ -48,7 +48,7 @@ def _distribution(table: FloatArray, z: float) -> float:
 
 @kernel
 def _hazard(table: FloatArray, z: float) -> tuple[float, float]:
-    """Distribution function, and density divided by it, from -8 to 8."""
+    """Normal distribution function, and the density divided by it, on [-8, 8]."""
     place = (max(z, -_REACH) + _REACH) * _CELLS
     cell = int(place + 0.5)
     d = (place - cell) / _CELLS
@@ -62,7 +62,7 @@ def _hazard(table: FloatArray, z: float) -> tuple[float, float]:
 
 @kernel
 def _start(table: FloatArray, mean: FloatArray, inverse: FloatArray, n_arms: int, low: float) -> float:
-    """A point from `low` onwards below which the maximum lies with probability under 1e-13."""
+    """A point at or above `low` below which the maximum lies with probability under 1e-13."""
     high = -np.inf
     for arm in range(n_arms):
         high = max(high, mean[arm])

@@ -204,7 +204,7 @@ def _update(
 
 @kernel
 def _finish(tables: _Tables, public: FloatArray, outcome: FloatArray) -> None:
-    """T_min and, for each context, its last contrast and count, its share of the trial and its better arm."""
+    """Report T_min and each context's last contrast and count, its share of the trial and its better arm."""
     ended = public[SCALARS, _LEARNT] == tables.horizon
     outcome[0] = public[SCALARS, _T_MIN]
     n_features = tables.n_features

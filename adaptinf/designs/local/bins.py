@@ -38,8 +38,8 @@ class LDPBandit(LocallyPrivate):
     epsilon : float
         Privacy parameter for a participant's record, that is, context and reward.
     calibration : {"corrected", "published"}
-        Radius of the confidence intervals, which determines when arms are dropped and bins are halved. It
-        does not affect privacy.
+        Radius of the confidence intervals, which determines when arms are dropped and bins are halved. The
+        choice of radius does not affect privacy.
     width : float
         Squared number of standard deviations in a radius (corrected), called C in the notes.
     refinement : float
@@ -76,8 +76,8 @@ class LDPBandit(LocallyPrivate):
 
     Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (which the paper gives up to
     constants), refinement 1, intervals that extend 2 r to each side, and no arm dropped before t reaches
-    log(n)^2. It ignores the variance of the noise in each sum, 32 t / epsilon^2, so bins are halved because
-    of noise.
+    log(n)^2. The published radius ignores the variance of the noise in each sum, 32 t / epsilon^2, so bins
+    are halved because of noise.
 
     Auxiliary participants report in the same way, at the scale of their own epsilon, on the arm recorded in
     their log; arms are dropped and bins halved meanwhile (the jump-start). From then on, f is the ratio of
@@ -89,10 +89,10 @@ class LDPBandit(LocallyPrivate):
 
     Replacing one participant's record changes all U by at most 2 in total (L1), and all V by at most 2: all
     reports of a participant together are locally epsilon-private. Changing only the reward moves one V by at
-    most 1, so rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they
-    are reported. A participant's arm is not among the outputs: if bins differ in their remaining arms, it
-    reveals something about the context, as do the propensities; a log contains both because it comes from a
-    simulation.
+    most 1, so the guarantee for rewards is epsilon / 4, which max-information uses. Rewards are clipped to
+    [0, 1] before they are reported. A participant's arm is not among the outputs: if bins differ in their
+    remaining arms, it reveals something about the context, as do the propensities; a log contains both
+    because it comes from a simulation.
 
     The releases of a log are the information that the server has at the end: for each bin that was ever
     active (the group is its number), its corners ``low_x`` and ``high_x``; and for each of its arms
@@ -137,7 +137,7 @@ class LDPBandit(LocallyPrivate):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on the bin of the cube."""
+        """Traits: the choice depends on the bin of the cube."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
         outputs = Outputs(propensities="by-context")
         return DesignTraits(

@@ -381,8 +381,8 @@ def audit_trials(design: Any) -> tuple[AuditTrial, ...]:
     Returns
     -------
     tuple of AuditTrial
-        They include trials longer than those of `neighbouring_trials`, with rewards outside the declared
-        range, and with rewards drawn by coins. Noise distributions are derived from the parameters, not from
+        Some of the trials are longer than those of `neighbouring_trials`, have rewards outside the declared
+        range, or have rewards drawn by coins. Noise distributions are derived from the parameters, not from
         the draws of the design. Empty if no trials are known for the design.
 
     Notes

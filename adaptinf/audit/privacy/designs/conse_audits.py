@@ -134,7 +134,7 @@ def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20)
 
 
 def _center(arrivals: int, alpha: float, horizon: int) -> int:
-    """Whole part of T_min if a context with this number of arrivals in the first half is the rarest."""
+    """Integer part of T_min if a context with this number of arrivals in the first half is the rarest."""
     return math.floor(max(math.log(horizon), math.pow(arrivals, 1.0 - alpha)))
 
 
