@@ -134,7 +134,7 @@ class FileError(AdaptinfError, OSError):
     path : str
         The file.
     done : {"read", "written"}
-        The operation that failed, with the file.
+        The operation on the file that failed.
     reason : str
         The reason reported by the operating system.
 

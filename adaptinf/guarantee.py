@@ -126,8 +126,8 @@ class PrivacyGuarantee:
         Returns
         -------
         PrivacyGuarantee
-            A guarantee with m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m delta at
-            epsilon = 0; at most 1. Its `rounds` is m times that of this guarantee.
+            A guarantee with parameters m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m
+            delta at epsilon = 0; the delta is capped at 1. Its `rounds` is m times that of this guarantee.
 
         Raises
         ------
@@ -258,8 +258,8 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
     *guarantees : PrivacyGuarantee
         The guarantee of each mechanism, with independent noise.
     over : {"participants", "epochs", "arms", "contexts"}
-        What determines which mechanism a record enters. It must be determined before the record is read, by
-        public data, earlier releases and fresh coins:
+        What determines which mechanism a record enters. The mechanism must be determined before the record is
+        read, by public data, earlier releases and fresh coins:
 
         ``"participants"``: a partition of the participants that is fixed in advance. ``"epochs"``: series of
         rounds, each with new statistics, whose ends are fixed or determined by earlier releases, never by raw
@@ -276,11 +276,11 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
     Notes
     -----
-    For arms, fix a sequence of actions. It determines which reward enters which counter, whatever the rewards
-    are, and its occurrence is a condition on the counters' releases: one reward changes the input of one
-    counter, and hence the probability by a factor of at most e^epsilon. The argument is pointwise in the
-    sequence, which requires delta = 0: with positive delta, the actions form an adaptive stream (Denisov et
-    al.: such a stream does no harm with normal noise, which must be shown for each design).
+    For arms, fix a sequence of actions. This sequence determines which reward enters which counter, whatever
+    the rewards are, and its occurrence is a condition on the counters' releases: one reward changes the input
+    of one counter, and hence the probability by a factor of at most e^epsilon. The argument is pointwise in
+    the sequence, which requires delta = 0: with positive delta, the actions form an adaptive stream (Denisov
+    et al.: such a stream does no harm with normal noise, which must be shown for each design).
 
     A record's own context does not define a public partition. Records are replaced, so a record with a
     different context leaves one group and enters another: the cost is the sum of the two largest epsilons.

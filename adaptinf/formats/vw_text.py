@@ -32,8 +32,8 @@ def read_vw(
     Parameters
     ----------
     path : path
-        Lines with an action, its cost and its probability, joined by colons, a bar, and features; or multi-line
-        examples with one action per line and a blank line between examples.
+        Lines with an action, its cost and its probability, joined by colons, a bar, and features; or
+        multi-line examples with one action per line and a blank line between examples.
     action_id : str, optional
         Namespace whose text names an action, such as ``"Action"`` for ``Action article=news``. By default,
         the label of an action is its number (``--cb``), or its position in the example, counted from 1, which

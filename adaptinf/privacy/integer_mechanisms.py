@@ -189,8 +189,8 @@ class TruncatedLaplace(Mechanism):
 
     Notes
     -----
-    P(N = n) = (1 - q) q^abs(n - m) / (1 + q - q^(m + 1)), where q = exp(-1 / scale) and m is the whole part of
-    the centre. (The paper's normaliser contains a sign error.) The normaliser depends on the centre, most
+    P(N = n) = (1 - q) q^abs(n - m) / (1 + q - q^(m + 1)), where q = exp(-1 / scale) and m is the integer part
+    of the centre. (The paper's normaliser contains a sign error.) The normaliser depends on the centre, most
     strongly at the lowest one: a sensitivity of 1 costs 1 / scale + log((1 + q - q^(lowest + 2)) / (1 + q -
     q^(lowest + 1))), which is attained; s centres that change by 1 each cost s times as much.
 

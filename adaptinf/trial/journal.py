@@ -72,7 +72,7 @@ class Journal:
         self.connection = self.ask("written" if create else "read", self._engine.connect)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
-        """Create the table, with its first row and anything else requested; an error if anything exists."""
+        """Create the table, with its first row and anything else requested; an error if it already exists."""
         self.begin()
         try:
             self.ask("written", lambda: self._make(entry, also))
@@ -156,7 +156,7 @@ class Journal:
         raise JournalError(str(self.path), f"row {number} {told}")
 
     def _text(self, number: int, entry: Entry, before: str) -> str:
-        """An entry as its row has it."""
+        """The text of an entry's row."""
         if self.key is None:
             return as_text(salted(encode(entry)))
         if number == 1:
@@ -231,7 +231,7 @@ class Journal:
         self.ask("written", lambda: self.store.discard(self.connection, tables))
 
     def readers(self) -> str:
-        """Who else may read the trial, and the command that prevents it; empty if nobody."""
+        """Who else may read the trial, and the command that prevents it; empty if no one else can."""
         return self.ask("read", lambda: self.store.readers(self._driver))
 
     def holds_trial(self) -> bool:
@@ -325,7 +325,7 @@ class Journal:
         return self.ask("read", lambda: self.store.marked(self.connection))
 
     def take_up(self) -> None:
-        """Remove the mark of such a copy, within the transaction."""
+        """Remove the mark of a copy made by `content`, within the transaction."""
         self.ask("written", lambda: self.store.take_up(self.connection))
 
     def close(self) -> None:

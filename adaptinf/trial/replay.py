@@ -107,7 +107,7 @@ class Replay(Supplied):
     def assign_new(
         self, unit: Any, context: Any, key: Any, site: Any = None
     ) -> tuple[Decision, Entry | None]:
-        """The same for a new request: its unit, named within its site, must not look like another's."""
+        """As `assign`, for a new request: its unit, named within its site, must not look like another's."""
         # Replays skip this check, because journals of earlier versions may contain such units.
         return self.assign(self.at_site("assign", site, unit), context, key, plain(site), new=True)
 
@@ -154,7 +154,7 @@ class Replay(Supplied):
         return True
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What has been added since then, and the current state; None for a user-defined design."""
+        """What was added after `since`, and the current state; None for a user-defined design."""
         # The code of a user-defined design may have changed since a snapshot, which only a replay can detect.
         if self.declared["own"]:
             return None
@@ -190,7 +190,7 @@ class Replay(Supplied):
         return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
-        """Perform the action in a row; the row of a node waits for that of its request."""
+        """Perform the action in a row; the row of a noise node waits for that of its request."""
         if entry["kind"] == NODE:
             self.nodes.expect(entry)
             return
@@ -301,7 +301,7 @@ class Replay(Supplied):
         return self.turn(said["kind"], said["reason"], said.get("by"))
 
     def _looked_up(self, said: Entry) -> Entry:
-        """The entry for an unblinding, which names its decision and no unit."""
+        """The entry for an unblinding, which names its decision but no unit."""
         names = "decision", "reason", "by"
         refuse("unblind", act_problems(said["reason"], said["by"]))
         self.session.propensities(said["decision"])  # This call refuses decisions that do not exist.

@@ -193,7 +193,7 @@ class Sealing:
         self._many = {}
 
     def forget(self) -> None:
-        """Start again, like the rows."""
+        """Forget the secrets that were read, when the rows are also read again."""
         self._many, self._largest = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
@@ -289,7 +289,7 @@ class Snapshots:
         self._journal, self._sealing = journal, sealing
 
     def read(self) -> Snapshot | None:
-        """The snapshot, fully verified; None if there is none, or if it is from other code."""
+        """The snapshot, fully verified; None if there is none, or if other code wrote it."""
         found, parts = self._journal.ask("read", self._rows)
         if found is None:
             return None
@@ -334,7 +334,7 @@ class Snapshots:
         return JournalError(str(self._journal.path), "its snapshot does not follow from its rows")
 
     def last(self) -> tuple[int, Marks]:
-        """The row of the snapshot, and the amount of data in the session then; 0 and nothing if none."""
+        """The row of the snapshot, and the amount of data in the session at that row; 0 if there is none."""
         found = self._row()
         if found is None:
             return 0, Marks()

@@ -56,7 +56,7 @@ class Coins:
         return mac.digest()
 
     def set(self, event: str, number: int) -> None:
-        """Set the generator to that of an event."""
+        """Set the generator to the state for an event."""
         drawn = int.from_bytes(self._of(f"{event} {number}".encode()), "big")
         self._bits.state = {
             "bit_generator": "PCG64",

@@ -85,7 +85,7 @@ def _begin(tables: LinearTables, public: FloatArray) -> None:
 
 @kernel
 def _common_radius(tables: LinearTables, public: FloatArray) -> float:
-    """The published width per unit of ||x||: it grows with the round and is the same for all arms."""
+    """The published width per unit of sqrt(x'V^-1 x); it grows with the round and is equal for all arms."""
     now = public[SCALARS, ROUND] + 1.0
     log_term = math.log1p(now / tables.regularisation) + tables.log_share
     return math.sqrt(2.0 * tables.dimension * log_term) + tables.root

@@ -33,7 +33,7 @@ class SqliteFile(Store):
     """One file, and its write-ahead log in the same directory."""
 
     failures = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
-    """The last one occurs if SQLite quotes a damaged name in a message."""
+    """The last of these errors occurs if SQLite quotes a damaged name in a message."""
     node = "json_extract(entry, '$.node')"
 
     def __init__(self, path: Path) -> None:

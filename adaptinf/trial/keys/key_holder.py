@@ -36,8 +36,8 @@ class KeyHolder:
         Parameters
         ----------
         path : path
-            Path of a file that does not exist yet. Keep it and a copy of it separate from the trial and its
-            backups: without the key, no one can open the trial.
+            Path of a file that does not exist yet. Keep the file and a copy of it separate from the trial and
+            its backups: without the key, no one can open the trial.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class KeyHolder:
         rows : int
             The number of rows.
         head : str
-            The digest of the last one.
+            The digest of the last row.
 
         Raises
         ------

@@ -53,7 +53,7 @@ def kit_codes(
     Returns
     -------
     dict
-        The arm of each code, sorted by code. Only those who pack the kits should have it.
+        The arm of each code, sorted by code. Only those who pack the kits should have this table.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from adaptinf.trial.supplies.kit_codes import form_problems, telling_problems
 from adaptinf.trial.supplies.supply import Supply, named_at, site_problems, where_problems
 
 BLINDED = "blinded"
-"""In the first entry of a trial: participants receive kits, and no arm is shown."""
+"""Field of a trial's first entry: participants receive kits, and no arm is shown."""
 SITE, KITS, RETIRED = "add_site", "add_kits", "retire_kit"
 """Kinds of rows about sites and kits, which are also the kinds of these requests."""
 
@@ -80,7 +80,7 @@ class Supplied(PlannedLooks):
         return len(codes), {"kind": KITS, "key": plain(key), **said, "by": by}
 
     def add_new_kits(self, site: Any, kits: Any, key: Any, by: Any) -> tuple[int, Entry | None]:
-        """The same for a new request: codes must not reveal arms."""
+        """As `add_kits`, for a new request: codes must not reveal arms."""
         return self.add_kits(site, kits, key, by, new=True)
 
     def retire_kit(self, kit: Any, key: Any, reason: Any, by: Any) -> tuple[str, Entry | None]:
