@@ -74,7 +74,7 @@ def package_hash() -> str:
 
 
 def _parse(text: bytes) -> ast.Module:
-    """Parse up to the first definition after the last import: parsing the whole takes ten times longer."""
+    """Parse up to the first definition after the last import: parsing all of it takes ten times longer."""
     last = 0
     for found in _IMPORT.finditer(text):
         # Lines that begin with >>> are examples in a docstring and import nothing.

@@ -54,8 +54,9 @@ class PrivacyGuarantee:
 
     Notes
     -----
-    The guarantee covers the actions and the named releases. It does not cover the raw log, the propensities,
-    or estimates computed from the raw log. A participant who returns is covered as described in `group`.
+    The guarantee covers the actions and the named releases. The guarantee does not cover the raw log, the
+    propensities, or estimates computed from the raw log. A participant who returns is covered as described in
+    `group`.
 
     Coverage depends on the notion. Under the anticipating notion, a participant's own action is *not*
     covered: a published column of actions shows everyone's own action, and under a design whose choices
@@ -119,9 +120,9 @@ class PrivacyGuarantee:
         Parameters
         ----------
         m : int
-            Maximum number of rounds per person, 1 or more. It must be a cap that is fixed in advance, because
-            the maximum that *actually occurred* depends on the data; which rounds belong to which person is
-            public.
+            Maximum number of rounds per person, 1 or more. The maximum must be a cap that is fixed in
+            advance, because the maximum that *actually occurred* depends on the data; which rounds belong to
+            which person is public.
 
         Returns
         -------

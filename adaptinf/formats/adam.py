@@ -172,7 +172,7 @@ def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
 
 
 def examples(names: Any) -> str:
-    """The first few of some names."""
+    """The first few names, as text."""
     listed = list(names)
     shown = ", ".join(map(str, listed[:_SHOWN]))
     return f"{shown}, ..." if len(listed) > _SHOWN else shown
@@ -342,7 +342,7 @@ def read_adam(
 def _written(
     path: Path | None, subjects: pd.DataFrame, arms: list[str], covariates: list[str], batch: str | None
 ) -> tuple[pd.DataFrame, list[str], list[Reading]]:
-    """Subjects with labels as in a CSV, problems with them, and labels that were left unchanged."""
+    """Subjects with labels as written in a CSV file, problems with them, and labels left unchanged."""
     if path is None:
         return subjects, [], []
     problems = mixed_problems(path, subjects, covariates)

@@ -37,7 +37,7 @@ class StatedPlan(Protocol):
         """The arguments of the plan except the design, as plain values."""
 
     def look(self, log: Any, stage: int | None = None) -> Any:
-        """The state of a trial at its latest look, or at that of a stage."""
+        """The state of a trial at its latest look, or at the look of a given stage."""
 
     def analyse(self, log: Any) -> Any:
         """The results of a trial that has stopped."""

@@ -1,8 +1,8 @@
 """The journal of a trial: chained rows in one database, written to disk before any answer.
 
-A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
-so no one who knows only digests can guess the entries between them. In a trial with a key, a row is the
-ciphertext of its entry, and digests cover the ciphertext.
+A row consists of an entry, as JSON, and a digest of the entry and of the previous row's digest. Each entry
+has a salt, so no one who knows only digests can guess the entries between them. In a trial with a key, a row
+is the ciphertext of its entry, and digests cover the ciphertext.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _Answer = TypeVar("_Answer")
 
 
 class Journal:
-    """The rows of a database that have been read: `rows` of them, the last with digest `head`.
+    """The rows of a database that have been read: `rows` is their number, `head` the digest of the last.
 
-    One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. Additions wait
-    for the commit, which writes all rows of a table at once. A connection that was lost is replaced by the
-    next `begin`; `renewed` then indicates that everything must be read again.
+    Transactions follow one another, each with `begin`, then `news` and `append`, then `commit` or `rollback`.
+    Additions wait for the commit, which writes all rows of a table at once. A connection that was lost is
+    replaced by the next `begin`; `renewed` then indicates that everything must be read again.
     """
 
     def __init__(self, address: Address, create: bool = False) -> None:

@@ -297,7 +297,7 @@ class PlannedLooks(Acts):
         return plan.recorded([{"stage": 0, "rounds": 0, "decision": GOES_ON}, *self.looks][-1])
 
     def _waiting(self, rounds: int) -> list[int]:
-        """Decisions among the first rounds whose outcomes have not arrived."""
+        """Decisions among the first `rounds` rounds whose outcomes have not arrived."""
         return [decision for decision in self.session.pending if decision <= rounds]
 
     @staticmethod
@@ -313,7 +313,7 @@ class PlannedLooks(Acts):
         ]
 
     def _used(self, plan: StatedPlan, stage: int, also: Sequence[Entry] = ()) -> AdaptiveLog:
-        """What a look uses: if it is not by date, only the rounds up to it, even if others have begun."""
+        """The log that a look uses: rounds up to the look, even if others have begun, unless by date."""
         if self.by_information and (known := self._known()) is not None:
             return self.planned(known, also)
         log = logged(self.session, "drop", True, "keep")
@@ -473,8 +473,8 @@ class LookOperations:
         A look uses the participants up to its round, all of whose outcomes must have arrived. If its decision
         ends the trial, no more participants are assigned; `finish` then ends it permanently, and `resume`
         continues against the plan, which all later tables state. Looks that were not taken in time are taken
-        in order. While the first of them is computed, other processes can use the trial; looks by date are
-        computed while others wait.
+        in order. While the first of them is computed, other processes can use the trial; while looks by date
+        are computed, other processes wait.
 
         Returns
         -------

@@ -378,7 +378,7 @@ class Snapshots:
 
 
 def versions() -> dict[str, str]:
-    """Fingerprint of the code that made a snapshot's decisions; different code recomputes all of them."""
+    """Fingerprint of the code that made a snapshot's decisions; other code recomputes all decisions."""
     return {
         "adaptinf": package_hash(),
         "numpy": np.__version__,

@@ -38,8 +38,8 @@ class StoppingResult:
     alpha, beta : float
         An estimate with an error of alpha abs(mean) or more occurs with probability at most beta.
     guarantee : PrivacyGuarantee or None
-        Privacy guarantee for the stopping time and the estimate, or for the fact that there is none; None if
-        no noise is added.
+        Privacy guarantee for the stopping time and the estimate, including their absence; None if no
+        noise is added.
     noise : {"simulation", "release"} or None
         The source of the noise.
     design : DesignRecord

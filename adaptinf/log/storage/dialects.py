@@ -107,7 +107,7 @@ def decompressed(data: bytes) -> bytes:
 
 
 def decoded(data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
-    """A text as UTF-8 without a mark, and its encoding if different; ValueError if it cannot be decoded."""
+    """A text as UTF-8 without a mark, and its encoding if different; raises ValueError if undecodable."""
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     name = encoding or marked or "utf-8"
     if marked == "utf-8-sig" and codecs.lookup(name).name == "utf-8":

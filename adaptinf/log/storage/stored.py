@@ -223,7 +223,7 @@ _PAIR = OrNone(Is(lambda value: isinstance(value, tuple) and len(value) == 2, "t
 
 @dataclass(frozen=True, slots=True)
 class RestoredLog:
-    """All parts of a log, as written; rounds, units, ids (T,)."""
+    """All parts of a log, as written; rounds, units and ids have shape (T,)."""
 
     arrays: LogArrays
     phases: tuple[str, ...]

@@ -60,7 +60,7 @@ class LogColumns(Promises):
 
     @property
     def read_columns(self) -> set[Hashable]:
-        """The user's columns that were read, including those of lists and of 0 and 1."""
+        """The user's columns that were read, including columns of lists and of 0 and 1."""
         return {*self.columns, *self._also_read}
 
     def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:

@@ -40,7 +40,7 @@ class Custody:
     def set_retention(self, days: int, *, reason: str, by: str) -> None:
         """Declare how long after the end of the trial names, contexts and keys are kept.
 
-        This call deletes nothing, and nothing is deleted automatically: `expire` destroys them when the
+        This call deletes nothing, and nothing is deleted automatically: `expire` destroys the data when the
         period has ended. The last declaration counts; `history` lists all of them.
 
         Parameters

@@ -73,7 +73,7 @@ _REFUSALS = {
 
 
 class PostgresServer(Store):
-    """A database, or one schema in it, of a PostgreSQL server."""
+    """A database on a PostgreSQL server, or one schema in it."""
 
     failures = (sa.exc.DBAPIError, psycopg.Error)
     # Only rows of noise are read as JSON, because PostgreSQL refuses some texts that JSON allows.

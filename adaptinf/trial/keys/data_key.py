@@ -1,9 +1,9 @@
 """The data key of a trial, and the ciphertexts of rows, secrets and the data key itself, with their lengths.
 
-Each ciphertext is AES-256-GCM with its own key, which is HMAC-SHA256 of 24 bytes that are stored with the
-ciphertext. These bytes are HMAC-SHA256 of 32 random bytes, the place and the text: even if two copies of a
-machine draw the same random bytes, different texts have different keys. Associated data are the trial and the
-place, which is, for a row, its number and the digest of the row before it.
+Each text is encrypted by AES-256-GCM with its own key, which is the HMAC-SHA256 of 24 bytes that are stored
+with the ciphertext. These bytes are HMAC-SHA256 of 32 random bytes, the place and the text: even if two
+copies of a machine draw the same random bytes, different texts have different keys. Associated data are the
+trial and the place, which is, for a row, its number and the digest of the row before it.
 """
 
 from __future__ import annotations

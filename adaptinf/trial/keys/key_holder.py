@@ -61,7 +61,7 @@ class KeyHolder:
     def rekey(self, key_file: str | os.PathLike[str], *, reason: str, by: str) -> None:
         """Replace the key that opens the trial; the previous key no longer opens it.
 
-        Rows are not written again: the key outside opens the trial's data key, which remains the same.
+        Rows are not written again: the outside key opens the trial's data key, which remains the same.
         Someone who had both the earlier key and the file can therefore also open later copies of the file; in
         this case, continue in a new trial. Earlier backups still have the earlier key. Programs that have
         opened the trial continue to run.

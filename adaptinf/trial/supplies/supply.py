@@ -60,7 +60,7 @@ class Supply:
         return code in self._stock.get(self.kits[code], ())
 
     def give(self, site: str | None, arm: int | None, draw: Callable[[], float]) -> str | None:
-        """Give the next participant a kit, drawn from those of the arm; only the site is kept without arm."""
+        """Give the next participant a kit drawn from those of the arm; without an arm, note only the site."""
         code = None
         if site is not None and arm is not None:
             # A kit is drawn: the first of a list would show that those before it belong to other arms.

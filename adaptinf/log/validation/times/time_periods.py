@@ -33,7 +33,7 @@ def clock_of(instants: NDArray[Any], zone: str | None) -> NDArray[Any]:
 
 
 def cut_to_periods(clock: NDArray[Any], every: str) -> tuple[NDArray[Any], IntArray]:
-    """Starts of the periods of clock times, and their pieces, shapes (T,).
+    """Starts of the periods that contain clock times, and pieces of these periods, each of shape (T,).
 
     Pieces are ten minutes of an hour, hours of a day, and days and hours of a week or a month.
     """
