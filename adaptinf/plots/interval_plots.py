@@ -503,7 +503,7 @@ def _ends(series: list[Series], others: list[float], limits: Any) -> tuple[float
 
 
 def _asked(table: pd.DataFrame) -> str:
-    """Axis label: for a single result, with the arm that won."""
+    """Axis label, which names the winning arm if there is a single result."""
     kinds = table["quantity"].unique()
     label = str(kinds[0]) if len(kinds) == 1 else "estimate"
     if table["result"].nunique() > 1:

@@ -161,7 +161,7 @@ _LABEL, _LINES, _REMARK = 22, 6, 54
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One estimate with its interval in each of n rows; estimate, low, high (n,), present (n,)."""
+    """One estimate with its interval in each of n rows; estimate, low, high and present have shape (n,)."""
 
     label: str
     estimate: FloatArray

@@ -257,7 +257,7 @@ def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, arms: int) -> An
 
 
 def _part(length: Any, share: float) -> Any:
-    """A quantile of interval lengths, as a share."""
+    """A quantile of interval lengths, given as a share."""
     return (length.astype("timedelta64[us]").astype(np.int64) * share).astype("timedelta64[us]")
 
 
