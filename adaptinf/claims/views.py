@@ -34,7 +34,7 @@ class Assumed(str):
 
 
 def assumptions(clauses: Iterable[str]) -> list[str]:
-    """The note below a table on its assumptions and its target; none without any."""
+    """The note below a table on its assumptions and its target; empty if there are none."""
     note = Assumed(clauses)
     return [note] if note else []
 

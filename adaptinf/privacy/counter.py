@@ -188,7 +188,7 @@ class Counter:
 
     @property
     def sensitivity(self) -> float:
-        """Largest change in an item, on the grid in a release."""
+        """Largest change in an item between neighbours; in a release, on the grid."""
         return float(self._moved * self._unit)
 
     @property

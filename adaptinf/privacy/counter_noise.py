@@ -137,7 +137,7 @@ def octave_grid(slots: int, points_an_octave: int = 4) -> FloatArray:
 def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> tuple[FloatArray, FloatArray]:
     """Table of the 1 - 1/t quantiles of a counter's noise at epsilon = 1, for every possible distribution.
 
-    Returns shape grid (g,), quantiles (g, rows).
+    The grid has shape (g,), and the quantiles (g, rows).
     """
     slots = counter_slots(horizon)
     grid = octave_grid(slots, points_an_octave)
@@ -180,7 +180,7 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
 def counter_tail_bounds(counter: str, horizon: int) -> tuple[FloatArray, FloatArray]:
     """Table of bounds on a counter's noise at epsilon = 1 that fail with probability 1/t, by distribution.
 
-    Returns shape grid (g,), bounds (g, rows).
+    The grid has shape (g,), and the bounds (g, rows).
     """
     slots = counter_slots(horizon)
     grid = octave_grid(slots)

@@ -326,8 +326,8 @@ class Questions:
         Raises
         ------
         ParameterError
-            If either is not a finite number, or the run has stopped, because a further answer would need
-            additional privacy budget.
+            If the statistic or the threshold is not a finite number, or the run has stopped, because a
+            further answer would need additional privacy budget.
         """
         if self.stopped:
             raise ParameterError(

@@ -106,7 +106,7 @@ def _package(distribution: metadata.Distribution) -> Package:
 
 
 def _record_digest(content: bytes, mode: str) -> str:
-    """A digest as a RECORD has it."""
+    """A digest in the form used in a RECORD file."""
     return base64.urlsafe_b64encode(hashlib.new(mode, content).digest()).decode().rstrip("=")
 
 

@@ -136,7 +136,7 @@ class Outcome:
     reward : float or None
         The reward; None if the outcome will never arrive.
     in_time : bool
-        Whether the design learns from it; the log contains it in any case.
+        Whether the design learns from the outcome; the log contains it in any case.
 
     Examples
     --------

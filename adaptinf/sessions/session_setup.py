@@ -56,9 +56,9 @@ def open_session(
 ) -> Session:
     """Open a session of a design; `declared` contains the arguments of `Participants`.
 
-    It draws from `coins` if given, otherwise from a stream started by `rng`; the nodes of exact noise come
-    from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`. A missing outcome
-    is replaced with `lost`, by default the value declared by the design.
+    The session draws from `coins` if given, otherwise from a stream started by `rng`; the nodes of exact
+    noise come from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`. A
+    missing outcome is replaced with `lost`, by default the value declared by the design.
 
     Raises
     ------

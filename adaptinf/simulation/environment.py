@@ -18,7 +18,7 @@ from adaptinf.typing import FloatArray, IntArray
 class Renewed(NamedTuple):
     """A further run of an environment; units has shape (rounds,) if rounds belong to units.
 
-    Additional outcomes by name, (rounds, arms) each, for every arm.
+    Additional outcomes are stored by name, each with shape (rounds, arms).
     """
 
     tables: EnvironmentTables

@@ -228,7 +228,7 @@ def _columns(label: Any, context: Any, scaler: Any, problems: list[str]) -> list
 def _contexts(
     frame: Any, columns: Sequence[Hashable], scaler: UnitCube | None, problems: list[str]
 ) -> FloatArray:
-    """Context vectors, scaled; problems with them are added."""
+    """Context vectors, scaled; problems with them are added to `problems`."""
     known = len(problems)
     values = numeric_columns(frame, columns, problems)
     if len(problems) > known:

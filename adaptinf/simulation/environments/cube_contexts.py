@@ -31,7 +31,7 @@ class AuxiliaryLog:
     Parameters
     ----------
     log : AdaptiveLog
-        Their contexts (all of the log's context columns, in order), arms and rewards.
+        Contexts (all of the log's context columns, in order), arms and rewards of the participants.
     epsilon : float
         Privacy parameter for their reports.
 

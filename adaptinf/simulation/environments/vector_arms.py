@@ -232,7 +232,7 @@ class SmoothArms(Environment):
     dimension : int
         Dimension of a context, d; all coordinates but the first are noise.
     contexts : {"uniform"} or array_like of shape (rows, dimension)
-        Uniform on the unit cube, or given.
+        Contexts that are uniform on the unit cube, or given.
     order : {"given", "resampled"}
         Whether given contexts are used in order, or drawn with replacement.
 
