@@ -62,7 +62,7 @@ def real(path: Path) -> Path:
 def stage(
     place: Path, fill: Callable[[BinaryIO], Any], like: Path | None = None, owner_only: bool = False
 ) -> Path:
-    """A temporary file next to `place`, filled and on disk; it is removed if anything fails.
+    """A temporary file next to `place`, with its content on disk; it is removed if anything fails.
 
     The temporary file has the mode and owner of the file at `place`, or otherwise of the file `like`; with
     `owner_only`, it has mode 0600.
@@ -90,7 +90,7 @@ def stage(
 
 
 def publish(temporary: Path, place: Path) -> None:
-    """Rename a temporary file, in one step."""
+    """Rename a temporary file in one step."""
     try:
         os.replace(temporary, place)
     except BaseException:

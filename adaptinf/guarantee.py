@@ -29,7 +29,7 @@ class PrivacyGuarantee:
     Parameters
     ----------
     epsilon : float
-        Privacy loss, in nats; 0 or more. ``math.inf`` means that there is no guarantee.
+        Privacy loss in nats, at least 0. ``math.inf`` means that there is no guarantee.
     delta : float
         Failure probability in [0, 1]; 0 is pure differential privacy.
     unit : {"reward", "record"}
@@ -139,8 +139,8 @@ class PrivacyGuarantee:
         -----
         Change the m rounds one at a time: P_0(A) <= e^epsilon P_1(A) + delta <= ... <= e^(m epsilon) P_m(A) +
         delta (1 + e^epsilon + ... + e^((m - 1) epsilon)). The chain P_m(A) = 0, P_(i - 1)(A) = e^epsilon
-        P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon), so no
-        smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, for
+        P_i(A) + delta on two outcomes attains this delta as long as P_1(A) <= (1 - delta) / (1 + e^epsilon),
+        so no smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, for
         example with normal noise. A delta of at least one half is useless, whether or not it is attained.
 
         Under the anticipating notion, each step compares all outputs except one of the person's own actions,
@@ -239,8 +239,8 @@ class PrivacyGuarantee:
 def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on the same data: epsilon and delta add up.
 
-    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion, it must
-    not use the participant's own action, which those outputs exclude.
+    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion, a later
+    mechanism must not use the participant's own action, which the earlier outputs exclude.
     """
     _check_combinable("sequential", guarantees)
     return replace(

@@ -247,7 +247,7 @@ Calibration: TypeAlias = Annotated[str, CALIBRATION]
 
 
 def number_array(values: Any) -> FloatArray | None:
-    """Values as an array of floats; None if they are not numbers in rows of one length."""
+    """Values as an array of floats; None if they are not numbers in rows of equal length."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O" and not all(isinstance(entry, Real) for entry in array.flat):

@@ -213,9 +213,10 @@ _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5]
 class Design(Recorded, Stepwise, ABC):
     """Base class of all designs: its parameters are frozen, and validated on construction.
 
-    A subclass supplies its compiled program and its traits; a private design also supplies its guarantee. It
-    may also define the meaning of its codes (statuses of rounds, names of releases and of values reported at
-    the end), its requirements for environments, and whether a round that a `Mixture` overrides is ignored.
+    A subclass supplies its compiled program and its traits; a private design also supplies its guarantee. A
+    subclass may also define the meaning of its codes (statuses of rounds, names of releases and of values
+    reported at the end), its requirements for environments, and whether a round that a `Mixture` overrides is
+    ignored.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def _ordered(column: Column) -> tuple[Column, BoolArray]:
 
 
 def _no_number(value: Any) -> bool:
-    """Whether a value has no exact float: booleans, time spans, numbers that a float rounds."""
+    """Whether a value has no exact float, as booleans, time spans and numbers that a float rounds."""
     odd = isinstance(value, bool | np.bool_ | np.timedelta64 | complex | np.complexfloating)
     # Half-precision floats cannot represent 2**53, so they are widened before the comparison.
     size = float(value) if isinstance(value, np.floating) else value

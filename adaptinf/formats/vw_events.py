@@ -73,7 +73,7 @@ def form_problems(form: Form) -> list[str]:
 
 
 def rewritten(event: dict[str, Any], form: Form) -> Rewritten:
-    """The event as the ranking for a single choice; unchanged if it is one, or is checked elsewhere."""
+    """The event as the ranking for a single choice; unchanged if it is one, or if it is checked elsewhere."""
     if not isinstance(event.get("c"), dict):
         return Rewritten(event)
     actions, slots = event["c"].get("_multi"), event["c"].get("_slots")

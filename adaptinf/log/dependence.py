@@ -26,8 +26,8 @@ _NEAR = 20
 """Number of rewards in an arm's local mean: few enough to follow a drift, at the cost of 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
-"""Number of rows up to which all are examined; in longer logs, evenly spaced blocks with this many rows in
-total are examined, because duplication seldom affects only one part of a file.
+"""Number of rows up to which all rows are examined; in longer logs, evenly spaced blocks with this many rows
+in total are examined, because duplication seldom affects only one part of a file.
 """
 
 

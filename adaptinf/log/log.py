@@ -133,8 +133,8 @@ class AdaptiveLog(Interim, Publishable):
           `DesignRecord`, or a name. A name alone implies nothing: rewards and contexts may then have affected
           the choice.
         - ``"context_free"``: True if no contexts, in the log or not, affected the choice of arms. Set it to
-          False if contexts did affect the choice, even if the log does not contain them. By default they may
-          have affected it if the log has contexts and does not name a design that ignores them.
+          False if contexts did affect the choice, even if the log does not contain them. By default, contexts
+          may have affected the choice if the log has contexts and does not name a design that ignores them.
         - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default if there are any),
           ``"estimated"`` or ``"absent"``.
         - ``"feedback_rounds"`` and ``"released_rounds"``: number of rounds whose reward can change a later
@@ -155,11 +155,11 @@ class AdaptiveLog(Interim, Publishable):
     report : LogReport
         A report on reading: rounds, arms and outcomes, and anything that was sorted, converted or dropped.
     arms : tuple of labels
-        All arms; ``arrays.action`` contains positions in it.
+        All arms; ``arrays.action`` contains positions in this tuple.
     units, ids : ndarray, shape (T,), or None
         Values of `unit` and `id`.
     phases : tuple of str
-        Phases in order of first appearance; ``arrays.phase`` contains positions in it.
+        Phases in order of first appearance; ``arrays.phase`` contains positions in this tuple.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
     released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing
         As above.
@@ -279,9 +279,9 @@ class AdaptiveLog(Interim, Publishable):
         arrays : LogArrays
             The columns.
         arms : sequence of labels
-            Plain int, str, bool or float; ``arrays.action`` contains positions in it.
+            Plain int, str, bool or float; ``arrays.action`` contains positions in this sequence.
         phases : sequence of str
-            Names of the phases; ``arrays.phase`` contains positions in it.
+            Names of the phases; ``arrays.phase`` contains positions in this sequence.
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \

@@ -189,8 +189,8 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 class PublicLog:
     """The part of a log covered by its privacy guarantee, with an explanation; see `AdaptiveLog.public`.
 
-    `to_parquet` writes it as one file, which `read_log` reads; `ArmMeans`, `Contrast`, `CATE`, `BinMeans` and
-    `report` accept it, and recompute the published table from its releases.
+    `to_parquet` writes the public part as one file, which `read_log` reads; `ArmMeans`, `Contrast`, `CATE`,
+    `BinMeans` and `report` accept it, and recompute the published table from its releases.
 
     Attributes
     ----------

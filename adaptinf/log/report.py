@@ -31,7 +31,7 @@ class Stopping:
     complete: bool = True
     """Whether no reward is missing, as confidence sequences require."""
     by_looks: bool = False
-    """Whether the log is that of a trial with a plan of looks, which accounts for them."""
+    """Whether the log is that of a trial with a plan that accounts for its looks."""
 
     @classmethod
     def of(cls, log: Any, *, covered: bool = False) -> Stopping:

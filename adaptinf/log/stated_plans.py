@@ -43,7 +43,7 @@ class StatedPlan(Protocol):
         """The results of a trial that has stopped."""
 
     def refusal(self, log: Any) -> str:
-        """The reason why there are no results; empty if there are."""
+        """The reason why there are no results; empty if there are some."""
 
     def assumes(self, log: Any) -> tuple[str, ...]:
         """What the results assume."""

@@ -59,9 +59,9 @@ class Plan(Planning):
         Rounds after which there is a look, ascending; the last is the horizon. With ``clock="date"``, days
         since the start, or dates; with ``clock="information"``, levels of information.
     horizon : int, optional
-        Rounds of a trial that does not stop; by default that of the last look. With ``clock="date"``, the
-        largest number of participants; by default `accrual` times the days. With ``clock="information"``, the
-        largest number of participants, which is required.
+        Number of rounds of a trial that does not stop; by default, that of the last look. With
+        ``clock="date"``, the largest number of participants; by default `accrual` times the days. With
+        ``clock="information"``, the largest number of participants, which is required.
     spending : str
         How alpha is spent over the looks, as in `spending_bounds`. At each look, the classical designs spend
         the amount that they would if information grew in proportion to the number of rounds.
@@ -217,8 +217,8 @@ class Plan(Planning):
         Parameters
         ----------
         log : AdaptiveLog
-            The trial so far, with every arm's propensities. Its arms are the plan's, or numbers from 0 in the
-            plan's order, as in simulations.
+            The trial so far, with every arm's propensities. The log's arms are those of the plan, or numbers
+            from 0 in the plan's order, as in simulations.
         stage : int, optional
             Number of the look, from 1, by default that of the latest; later rounds are then not used.
         as_of : number, date, datetime or str, optional

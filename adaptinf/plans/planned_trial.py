@@ -66,7 +66,7 @@ class PlannedTrial(StoredPlan):
         Parameters
         ----------
         **changes
-            Arguments of the class and their new values; the others stay as they are.
+            Arguments of the class and their new values; the other arguments remain unchanged.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class PlannedTrial(StoredPlan):
         return None if processes is None else self.lead(processes)
 
     def processes(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcesses | None:
-        """Scores of every treatment at looks, by default those that a log has reached; None without any."""
+        """Scores of every treatment at looks, by default those that a log has reached; None if none exist."""
         looks = self._reached(log) if ends is None else ends
         return inflated(self.plain_processes(log, looks), self.inflation) if len(looks) else None
 

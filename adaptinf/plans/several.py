@@ -1,9 +1,9 @@
 """Decisions of a plan with several treatments and one control: closed tests at each look.
 
 A hypothesis states that certain treatments have no effect. Each hypothesis has its own test: at every look,
-the largest of their standardised scores is compared with the critical value at which their joint law spends
-the level of the look. A treatment is rejected once the tests of all hypotheses that contain it have rejected,
-so that the probability of rejecting any treatment without effect is at most alpha.
+the largest standardised score of its treatments is compared with the critical value at which their joint law
+spends the level of the look. A treatment is rejected once the tests of all hypotheses that contain it have
+rejected, so that the probability of rejecting any treatment without effect is at most alpha.
 
 A treatment that was dropped is no longer tested, but enters the critical values of the others as if it had
 continued. The critical values are therefore valid regardless of why it was dropped.

@@ -474,7 +474,7 @@ def pvalues(
     Notes
     -----
     The grey band contains the count in one bin of uniform p-values with probability 0.95 (binomial), for the
-    smallest sample if sizes differ. Shares are of the available p-values; the legend gives the number of
+    smallest sample if sizes differ. Shares refer to the available p-values; the legend gives the number of
     trials without one. The last bar is cut off and labelled with its share if it would dwarf the others,
     because corrected p-values accumulate at 1. A p-value on the boundary between two bins belongs to the
     upper one, and 1 to the last.

@@ -416,9 +416,9 @@ def winner(
 
     Notes
     -----
-    The naive interval ignores the selection, and is centred at the winning estimate. The others are drawn
-    with the median-unbiased estimate, as in the table of a fit with that method. If arms are tied, the choice
-    between them was made in some other way; only the projection is then valid and drawn.
+    The naive interval ignores the selection, and is centred at the winning estimate. The other intervals are
+    drawn with the median-unbiased estimate, as in the table of a fit with that method. If arms are tied, the
+    choice between them was made in some other way; only the projection is then valid and drawn.
 
     Examples
     --------

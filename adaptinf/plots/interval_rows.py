@@ -126,7 +126,7 @@ def row_labels(named: Mapping[str, Results], rows: Sequence[str]) -> tuple[Any, 
 
 
 def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]:
-    """Terms that were requested; adds problems with them."""
+    """Terms that were requested; problems with them are added to `problems`."""
     if isinstance(terms, str) or not isinstance(terms, Sequence) or not terms:
         problems.append(f"terms must be a list of terms, got {terms!r:.60}")
         return known
@@ -224,7 +224,7 @@ def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tup
 
 
 def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
-    """Axes with one labelled row per label, from top to bottom, in a figure of sufficient height."""
+    """Axes with one row per label, from top to bottom, in a figure of sufficient height."""
     wrapped = [_wrapped(label) for label in labels]
     tall = max(0.24, 0.13 * series + 0.04, 0.125 * max(label.count("\n") + 1 for label in wrapped) + 0.06)
     own = prepared(ax, height=0.55 + tall * len(labels), grid="x")

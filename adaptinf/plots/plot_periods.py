@@ -98,7 +98,7 @@ def even_stretches(
 
 
 def steps_of_sums(sums: Sums) -> Stretches:
-    """The batches in sums; their single rounds are not known."""
+    """The batches in sums, whose single rounds are not known."""
     batches, none = np.asarray(sums.batches), np.zeros(0, dtype=np.int64)
     if batches.dtype.kind == "M":
         return _between(np.arange(batches.size), batches, "batch")

@@ -4,7 +4,7 @@ All distributions here are distributions of integers. A draw represents an inter
 function, from P(K < k) to P(K <= k), which contains a hypothetical uniform number; these numbers are
 independent if the draws are. A test that uses the end of the interval in favour of the noise is exact at
 every scale. The middle of the interval is the uniform number's mean given the draw, so bounds on exponential
-moments of one are bounds for the other (Jensen).
+moments of the uniform number also hold for the middle (Jensen).
 
 All tests of a call together raise a false alarm with the given probability: each kind of test receives an
 equal share of this probability, which its single tests share equally (Bonferroni).

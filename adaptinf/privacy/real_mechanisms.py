@@ -365,7 +365,7 @@ class Gaussian(Mechanism):
     calibration : {"analytic", "classical"}
         ``"analytic"`` uses the smallest valid scale for every epsilon. ``"classical"`` uses sensitivity
         sqrt(2 log(1.25 / delta)) / epsilon, which is proved only for epsilon below 1, and adds more noise
-        there.
+        than necessary there.
 
     Raises
     ------

@@ -187,8 +187,8 @@ class SparseVector(Mechanism):
         Returns
         -------
         ndarray of bool, of at most n entries
-            False for every statistic that was reported as below; the last entry is True if one was reported
-            as above.
+            False for every statistic that was reported as below its threshold; the last entry is True if one
+            was reported as above.
         """
         statistics, thresholds = self._sequence(values, threshold)
         questions = self.start(rng, backend)

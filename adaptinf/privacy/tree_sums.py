@@ -73,7 +73,7 @@ def counter_scales(
     Binary: an item is in at most L = floor(log2 T) + 1 nodes, each with noise of scale sensitivity * L /
     epsilon. Hybrid: half of epsilon for the trunk (an item is in one power-of-two segment), half for the
     binary mechanism inside a block; the block that follows 2^k contains 2^k - 1 items, so k levels are
-    sufficient. Logarithmic: only the trunk, with all of epsilon.
+    sufficient. Logarithmic: all of epsilon is spent on the trunk.
 
     Chan, Shi and Song (2011), Private and continual release of statistics.
     """

@@ -65,7 +65,7 @@ class Package:
 
 
 def packages(extras: tuple[str, ...]) -> list[Package]:
-    """The package itself, and all on which it depends directly or indirectly, with those of extras."""
+    """The package itself and all packages on which it depends, directly or indirectly, including extras."""
     found, waiting = dict[str, Package](), [OWN]
     while waiting:
         name = waiting.pop()

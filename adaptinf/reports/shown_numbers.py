@@ -72,7 +72,7 @@ class Shown:
 
     @property
     def count(self) -> int:
-        """Terms that are compared: those with a p-value."""
+        """Number of terms that are compared, that is, of terms with a p-value."""
         known = np.isfinite(self.results.pvalues.to_numpy())
         if self.adjustment == AT_ONCE:
             known &= ~self.results._without_information

@@ -157,7 +157,7 @@ def _tell(
     rng: np.random.Generator,
     state: FloatArray,
 ) -> None:
-    """Record the outcomes that are known before a time, in their order."""
+    """Record the outcomes that are known before a time, in order."""
     record, now = books.record, books.progress[0]
     while books.progress[1] < arrivals.order.shape[0]:
         one = arrivals.order[books.progress[1]]
@@ -207,7 +207,7 @@ def _drive(
     rng: np.random.Generator,
     state: FloatArray,
 ) -> None:
-    """Assign participants and record outcomes, in the order of time; state has the design's shape."""
+    """Assign participants and record outcomes, in order of time; state has the design's shape."""
     record = books.record
     n_arms = books.removed.shape[0]
     any_removed = books.removed.sum() > 0

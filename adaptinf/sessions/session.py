@@ -53,7 +53,7 @@ def run_of(
 
 
 def _units(rounds: Rounds) -> NDArray[Any] | None:
-    """Unit of each round, with an unused name for erased ones; None without units."""
+    """Unit of each round, with an unused name for erased units; None if there are no units."""
     if not rounds.by_unit and not rounds.erased:
         return None
     known = rounds.by_unit
@@ -333,8 +333,8 @@ class Session(Telling):
 
         The design continues unchanged. The design's probability for each remaining arm is divided by the sum
         over the remaining arms, and the arm is drawn again with these probabilities, which are the
-        propensities. If the design gives probability 0 to all of them, they share equally; a single remaining
-        arm is assigned with certainty.
+        propensities. If the design gives probability 0 to all remaining arms, they share equally; a single
+        remaining arm is assigned with certainty.
 
         Parameters
         ----------
@@ -448,7 +448,8 @@ class Session(Telling):
         Parameters
         ----------
         missing : {"drop", "bounds", "worst", "best"}, optional
-            How to treat outcomes that have not arrived, as for `AdaptiveLog`: needed if there are any.
+            How to treat outcomes that have not arrived, as for `AdaptiveLog`: required if there are such
+            outcomes.
         amended : bool
             Whether amended outcomes have their new values, or the values that the design used.
 

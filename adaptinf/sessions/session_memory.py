@@ -1,8 +1,8 @@
 """The stored state of a session, from which it can be reopened, and the erasure of participants.
 
 A design that uses contexts cannot recompute a decision whose context was erased, or decisions that depend on
-its outcome. Its session is then `blind`: it adopts decisions as written, until the design's memory
-from the time of the erasure is restored.
+its outcome. The session of such a design is then `blind`: it adopts decisions as written, until the design's
+memory from the time of the erasure is restored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def decision_of(session: Session, unit: Any) -> Decision | None:
 
 
 def unit_of(session: Session, decision: int) -> Any:
-    """The unit of a decision; None if it has none, or was erased."""
+    """The unit of a decision; None if the decision has no unit, or the unit was erased."""
     return session._rounds.units[decision - 1]
 
 

@@ -1,8 +1,8 @@
 """Designs that make one decision per call, by compiled kernels (with simulated or exact noise) or functions.
 
 With exact noise, each node is drawn once, before the state changes. Rewards and noise are
-integers in units of 2^-20. Below 2^53 units, floats represent these exactly and add them without rounding, so
-the simulation's kernels compute with integers here.
+integers in units of 2^-20. Below 2^53 units, floats represent integers exactly and add them without rounding,
+so the simulation's kernels compute with integers here.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Environment:
         return []
 
     def range_problems(self, promised: PrivacyGuarantee | None) -> list[str]:
-        """Reasons why no log can have this guarantee here: its reward range would depend on the rewards."""
+        """Reasons why no log can have this guarantee: its reward range would depend on the rewards."""
         private = promised is not None and 0.0 < promised.epsilon < np.inf
         if not private or not self.range_learnt:
             return []

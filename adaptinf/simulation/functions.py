@@ -200,7 +200,7 @@ class Decider:
         self.state = after
 
     def _read(self, answer: Any, step: int) -> tuple[int, list[float] | None]:
-        """The arm given by an answer, or drawn with its probabilities; and the probabilities."""
+        """The arm given by an answer, or drawn with its probabilities, and the probabilities."""
         n_arms = self.functions.n_arms
         named = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
         if named and not 0 <= answer < n_arms:
@@ -319,7 +319,7 @@ class _Path:
                 kept[run] = row
 
     def _write_propensities(self, record: Record, action: IntArray, n_arms: int) -> None:
-        """Every arm's propensity; NaN if `choose` returns arms without them and nothing overrides it."""
+        """Write propensities; NaN if `choose` returns arms without probabilities and nothing overrides it."""
         own = np.full((len(action), n_arms), np.nan)
         mixing = self.world.share.shape[0] > 0
         if self.propensities:

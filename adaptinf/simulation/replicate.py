@@ -59,7 +59,7 @@ def enter(
     state: FloatArray,
     results: Results,
 ) -> None:
-    """Run a program once per row of the results, with separate tables if they are renewed.
+    """Run a program once per row of the results, with new tables for each run if these are renewed.
 
     Shapes: state as in the program.
     """

@@ -243,7 +243,7 @@ class Journal:
             self.rollback()
 
     def stored(self, known: int = 0) -> Iterator[tuple[int, str, str]]:
-        """Numbers, texts and digests of all rows after one, as they are stored."""
+        """Numbers, texts and digests of all rows after row `known`, as they are stored."""
         cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=known))
         while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
             yield from lot

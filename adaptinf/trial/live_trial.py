@@ -62,8 +62,8 @@ class TrialStatus:
         Whether the file is a copy, made by `backup` or in any other way, that has not replaced the trial: it
         can be read, but accepts no requests.
     next_look : int, str or None
-        Number of participants after which the plan has its next look; or its time in UTC, or the information
-        that it waits for. None if there is no plan, the plan has ended the trial, or looks are by date and
+        Number of participants after which the plan has its next look, or its time in UTC, or the information
+        for which it waits. None if there is no plan, the plan has ended the trial, or looks are by date and
         the trial has not begun.
     unrepeatable : int
         Number of decisions that can no longer be recomputed, because they depend on a context that was
@@ -165,8 +165,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         arms : list of labels, or int, optional
             The labels of the arms; a number stands for 0, 1, ... Required with a design.
         horizon : int, optional
-            Largest possible number of participants. Required with a design. With a plan, it may be larger
-            than the plan's, so that `amend_plan` can make the trial longer.
+            Largest possible number of participants. Required with a design. With a plan, the horizon may be
+            larger than the plan's, so that `amend_plan` can make the trial longer.
         features, dimension, per_arm, reward_range
             Contexts and rewards, as for `Design.session`.
         outcome_window : int, optional
@@ -275,8 +275,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         design : Design, optional
             Required for a user-defined design, which a file cannot store.
         key_file : path, optional
-            If omitted, the key is taken from the environment, as in `create`. If omitted, it is taken from
-            the environment, as in `create`.
+            The file with the key of a trial that was created with one. If omitted, the key is taken from the
+            environment, as in `create`.
         heads : path or list of str, optional
             A file, to which a line of JSON with time, number of rows and head is appended after each write;
             or a command, as a list of strings, that reads the latest line from its standard input. No request

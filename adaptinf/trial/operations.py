@@ -149,7 +149,7 @@ class Operations(LookOperations):
     def amend(
         self, decision_id: int, reward: float | None, *, key: str | int, reason: str, by: str
     ) -> Outcome:
-        """Correct an outcome that was recorded incorrectly; the first one stays in the journal.
+        """Correct an outcome that was recorded incorrectly; the original value stays in the journal.
 
         The log contains the new value. The design keeps what it has learned: past decisions are unchanged,
         and future ones are made as if nothing had been corrected.
@@ -236,8 +236,9 @@ class Operations(LookOperations):
         ----------
         reason, by
             As in `pause`. The reason may be omitted if the trial's plan has ended it: the journal then states
-            the look. If nothing ended it and this is before the horizon, the log stores the reason, and has
-            ``stopping="data-chosen"``: the person who ended the trial may have seen outcomes.
+            the look. If the plan has not ended the trial and the horizon has not been reached, the log stores
+            the reason, and has ``stopping="data-chosen"``: the person who ended the trial may have seen
+            outcomes.
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 
@@ -246,10 +247,10 @@ class Operations(LookOperations):
 
         Until then, a copy, made by `backup` or in any other way, can be read and its participants erased, but
         it accepts no other request: the trial may have continued since the copy was made. The copy does not
-        contain answers given since then, and participants who return are assigned again, with coins that the
-        lost file did not have. A private design draws noise again for nodes for which the lost file had
-        already drawn it, so the guarantee depends on the number of runs, which cannot be determined from a
-        copy.
+        contain answers given after it was made, and participants who return are assigned again, with coins
+        that the lost file did not have. A private design draws noise again for nodes for which the lost file
+        had already drawn it, so the guarantee depends on the number of runs, which cannot be determined from
+        a copy.
 
         Parameters
         ----------
@@ -291,8 +292,8 @@ class Operations(LookOperations):
     def moved(self, *, reason: str, by: str) -> None:
         """Declare that the trial's file was moved to another disk or machine, and no copy continues.
 
-        The journal identifies the file: a file renamed on the same disk remains the same, and any other with
-        the same rows opens as a copy. A copy made by `backup` must be restored instead.
+        The journal identifies the file: a file renamed on the same disk remains the same, and any other file
+        with the same rows opens as a copy. A copy made by `backup` must be restored instead.
 
         Parameters
         ----------

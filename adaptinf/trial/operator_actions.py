@@ -466,7 +466,7 @@ class Acts:
         self.place = standing[PLACE]
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
-        """Whether a key is new; refused if the trial accepts no new requests of this kind."""
+        """Whether a key is new; an error if the trial accepts no new requests of this kind."""
         refuse(subject, named("key", key))
         fresh = not has_key(self.session, plain(key))
         if fresh:

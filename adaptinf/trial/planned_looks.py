@@ -450,7 +450,7 @@ def looks_frame(looks: Sequence[Entry]) -> pd.DataFrame:
 
 
 def _as_look(entry: Entry) -> Entry:
-    """A look as logs store it, from its row."""
+    """A look, from its row, in the form in which logs store it."""
     numbers = {name: entry[name] for name in NUMBERS if entry[name] is not None}
     known = {name: entry[name] for name in ("stage", "rounds", "lost", *ARMS)}
     return {**known, **numbers, "decision": entry["verdict"]}

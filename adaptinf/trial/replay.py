@@ -58,7 +58,7 @@ from adaptinf.trial.trial_noise import NODE
 from adaptinf.trial.trial_places import PLACE, TAKEN, Place
 
 MOMENTS = "moments"
-"""In snapshots: times of participants, with looks by date."""
+"""Part of a snapshot: times of participants, if looks are by date."""
 
 
 class Begun(NamedTuple):
@@ -74,7 +74,7 @@ class Replay(Supplied):
     unread: frozenset[int] = frozenset()
     """Decisions with unreadable fields that no row read so far has declared erased."""
     stopped = 0
-    """In a rehearsal: number of the differing row that cannot be accepted as written, which ends it."""
+    """In a rehearsal: number of the row that cannot be accepted as written, which ends the rehearsal."""
     differences: list[Difference] | None = None
     """In a rehearsal: rows that the installed version would write differently."""
 
@@ -316,7 +316,7 @@ class Replay(Supplied):
         return said
 
     def _erased_again(self, said: Entry) -> Entry:
-        """The entry for an erasure; the design's memory at the time is taken from it if needed."""
+        """The entry for an erasure; the design's memory at the time is taken from the entry if needed."""
         refuse("erase", act_problems(said["reason"], said["by"]))
         self._fresh("erase", said["key"], refused=())
         self._forget(said["decision"] - 1, said["key"])

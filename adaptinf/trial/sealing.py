@@ -1,9 +1,9 @@
 """Encrypted parts of a trial's file: fields of participants, and snapshots.
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
-The digests of the rows cover the ciphertexts, and the secrets are in a separate table: if one is destroyed,
-no one can read what was sealed with it, but the rows still follow from each other. If the trial has a key,
-the table contains ciphertexts of the secrets under its data key.
+The digests of the rows cover the ciphertexts, and the secrets are in a separate table: if a secret is
+destroyed, no one can read what was sealed with it, but the rows still follow from each other. If the trial
+has a key, the table contains ciphertexts of the secrets under its data key.
 
 A snapshot, the state after a certain row of the journal, is a cache: a trial is opened without recomputing
 all decisions. The changes between two snapshots form a part, which is written once; the digest of a part

@@ -44,8 +44,8 @@ class Token:
     site : str or None
         The site to which the token is limited.
     text : str
-        The text that the program sends. Only the call that issues the token returns it; otherwise it is
-        empty, because the file contains only its SHA-256 digest.
+        The text that the program sends. Only the call that issues the token returns the text; otherwise the
+        text is empty, because the file contains only its SHA-256 digest.
 
     Examples
     --------

@@ -175,7 +175,7 @@ class CountLaw:
         Returns
         -------
         ndarray of shape (T + 1,)
-            Entry S is the probability given S successes in total; it does not depend on theta.
+            Entry S is the probability given S successes in total, which does not depend on theta.
         """
         total = np.empty(self.horizon + 1)
         sum_by_total(

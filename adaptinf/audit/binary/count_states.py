@@ -310,7 +310,7 @@ def outcomes_given(
 
 
 def conditional_pvalues(weights: FloatArray, horizon: int) -> FloatArray:
-    """Two-sided conditional p-value of every state, based on the Wald statistic; shape (states,)."""
+    """Two-sided conditional p-value of every state, based on the Wald statistic, of shape (states,)."""
     pvalues = np.ones(weights.size)
     for successes in range(horizon + 1):
         places, counts, chances = outcomes_given(weights, horizon, successes)

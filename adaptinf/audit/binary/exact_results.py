@@ -113,7 +113,8 @@ class ExactTest(_OfCounts):
     pvalue : float
         P-value given the total number of successes; the size of the test is at most alpha at every theta.
     mid_pvalue : float
-        The p-value with ties counted as one half: less conservative, but without that guarantee.
+        The p-value with ties counted as one half: less conservative, but the size of the test may exceed
+        alpha.
     unconditional_pvalue : float
         P-value for the same alternative at the least favourable theta.
     naive_pvalue : float

@@ -75,7 +75,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class History:
-    """Potential outcomes and contexts, and their times of arrival; by step, counted from 0.
+    """Potential outcomes, contexts and times of arrival, by step (counted from 0).
 
     Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension).
     """

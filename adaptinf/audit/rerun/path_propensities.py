@@ -168,7 +168,7 @@ def with_propensities(
     ------
     ParameterError
         If no design is known, the design could not have chosen the logged arms, or the log's own propensities
-        contradict it; or if a batch has fewer than 10 rounds.
+        contradict the design; or if a batch has fewer than 10 rounds.
     InvalidForLog
         If the design has no propensities given the past, or the log has no batches.
 

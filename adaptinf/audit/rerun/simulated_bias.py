@@ -263,13 +263,13 @@ def simulate_bias(
 
     Notes
     -----
-    Rewards that are all 0 or 1 are simulated as Bernoulli variables. If the log states a finite range, they
-    are drawn from the arm's rewards, exponentially tilted to the fitted mean; otherwise they are normal with
-    the arm's standard deviation. ConSE and DPConSE are run with the log's contexts, drawn independently with
-    the log's frequencies, and each context has its own means. LinUCB and LinPriv are run on the log's context
-    vectors in their order, with the log's least-squares coefficients; an arm's sample mean then averages over
-    the contexts at which it was pulled, and the table contains least-squares predictions at its average
-    context.
+    Rewards that are all 0 or 1 are simulated as Bernoulli variables. If the log states a finite range,
+    rewards are drawn from the arm's rewards, exponentially tilted to the fitted mean; otherwise they are
+    normal with the arm's standard deviation. ConSE and DPConSE are run with the log's contexts, drawn
+    independently with the log's frequencies, and each context has its own means. LinUCB and LinPriv are run
+    on the log's context vectors in their order, with the log's least-squares coefficients; an arm's sample
+    mean then averages over the contexts at which it was pulled, and the table contains least-squares
+    predictions at its average context.
 
     This is a parametric bootstrap: the bias is exact at the fitted means, up to Monte Carlo error, and an
     estimate of the bias at the true ones. The fitted means come from `default_estimator`, which is valid

@@ -331,8 +331,9 @@ def operating_characteristics(
     replications : int
         Number of trials for each scenario and horizon.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r of a scenario and horizon depends only on (rng, r). With an analysis, it
-        is trial r of `power` and `coverage`; without one, only if the design has no shortcut for replication.
+        Source of randomness; trial r of a scenario and horizon depends only on (rng, r). With an analysis,
+        trial r is also that of `power` and `coverage`; without one, this holds only if the design has no
+        shortcut for replication.
     fit : callable, optional
         The analysis: a function of an AdaptiveLog that returns a result, or a dict of results by name.
         Without an analysis, no logs are created, and there are no error rates.

@@ -401,7 +401,7 @@ def written(seed: np.random.SeedSequence) -> str:
 
 
 class _Terms:
-    """Keys of the terms of results, computed once for all runs with the same terms."""
+    """Keys that identify the terms of results, computed once for all runs with the same terms."""
 
     def __init__(self, cell: LogCell) -> None:
         self.cell = cell

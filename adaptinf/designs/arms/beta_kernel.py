@@ -349,7 +349,7 @@ def _beats(space: BetaSpace, arm: int, other: int) -> float:
 def best_of_betas(
     space: BetaSpace, first: FloatArray, second: FloatArray, n_arms: int, best: FloatArray
 ) -> None:
-    """Write into `best` the probability that each Beta variable is the largest; it sums to 1.
+    """Write into `best` the probabilities that each Beta variable is the largest; they sum to 1.
 
     Shapes: first, second, best (at least n_arms,).
     """

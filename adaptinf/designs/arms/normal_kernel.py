@@ -13,7 +13,7 @@ from adaptinf.typing import FloatArray
 
 _CELLS, _ORDER = 32, 6
 _REACH = 8.0
-"""Number of standard deviations beyond which a normal tail is treated as empty; its probability is 6e-16."""
+"""Number of standard deviations beyond which a normal tail, of probability 6e-16, is treated as empty."""
 _STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
 """Settings of the nodes: their spacing in the logarithm, their first width in units of the smallest spread,
 the number of bisections for their start, and the largest probability that the maximum is below the start.
@@ -88,7 +88,7 @@ def best_of_normals(
     inverse: FloatArray,
     hazard: FloatArray,
 ) -> None:
-    """Write into `best` the probability that each variable is the largest; it sums to 1.
+    """Write into `best` the probabilities that each variable is the largest; they sum to 1.
 
     Shapes: mean, spread, best, inverse, hazard (at least n_arms,); the last two are working space.
     """

@@ -172,7 +172,7 @@ class Thompson(PosteriorDesign):
     Parameters
     ----------
     prior : {"beta", "normal"}
-        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
+        Conjugate prior: Beta for rewards in [0, 1] (clipped, and counted as fractional successes), or normal.
     prior_parameters : (float, float)
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
@@ -207,8 +207,8 @@ class Thompson(PosteriorDesign):
     round assigned in turn has propensities 0 and 1; inverse-weighted means use it only for its own arm.
 
     Without a floor and batches, drawing once for each arm and pulling the arm with the highest draw has the
-    same distribution. `replicate` does this, because it stores no propensities; ``by_rounds=True`` reproduces
-    the numbers of `run`.
+    same distribution. `replicate` uses this method, because it stores no propensities; ``by_rounds=True``
+    reproduces the numbers of `run`.
 
     References
     ----------
@@ -247,7 +247,7 @@ class TopTwoThompson(PosteriorDesign):
         Probability of pulling the arm that leads in a posterior draw, in (0, 1] (beta in the paper);
         otherwise draws are repeated until a different arm leads, and that arm is pulled.
     prior : {"beta", "normal"}
-        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
+        Conjugate prior: Beta for rewards in [0, 1] (clipped, and counted as fractional successes), or normal.
     prior_parameters : (float, float)
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
@@ -312,7 +312,7 @@ class ExplorationSampling(PosteriorDesign):
     Parameters
     ----------
     prior : {"beta", "normal"}
-        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
+        Conjugate prior: Beta for rewards in [0, 1] (clipped, and counted as fractional successes), or normal.
     prior_parameters : (float, float)
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.

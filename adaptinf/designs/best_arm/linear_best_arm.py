@@ -405,7 +405,8 @@ class DPOD(_OptimalRounds):
         """Guarantee for actions, noisy moments and the recommended arm, by parallel composition over rounds.
 
         The arms that a round of the algorithm pulls, and how often, depend only on the remaining arms, that
-        is, on earlier releases; its moments start afresh. Each reward enters the moments of only one round.
+        is, on earlier releases; the moments of each round start afresh. Each reward enters the moments of
+        only one round.
         """
         self._refuse_sizes(horizon, n_arms)
         # One reward changes the moments by at most L in L1.

@@ -133,8 +133,8 @@ def product_sensitivity(dimension: int) -> int:
 class ProductSums:
     """Running sums of x y for every arm with their noise; only noisy sums are revealed.
 
-    The noise is calibrated to their sensitivity; `unit` assumes a sensitivity of 1, as in the published
-    calibration.
+    The noise is calibrated to the sensitivity of the sums; `unit` assumes a sensitivity of 1, as in the
+    published calibration.
 
     Shapes: an arm's sums and noise (dimension,), in whole units of 2^-40.
     """

@@ -38,8 +38,9 @@ class DPConSE(Design):
         ``"corrected"`` satisfies pure differential privacy. ``"published"`` follows the paper's pseudo-code,
         with the sign in the normaliser of its batch lengths corrected; it has no finite epsilon.
     contrast_share : float
-        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). If it is
-        1, all participants must have the same context, so that their number is public and needs no noise.
+        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). If the
+        share is 1, all participants must have the same context, so that their number is public and needs no
+        noise.
     first_window : int or None
         Rounds of the first window, by default ceil(n / 64), but at least 64 and at most ceil(256 M log n),
         where M is the number of contexts (corrected).

@@ -84,8 +84,8 @@ class LDPBandit(LocallyPrivate):
     weighted sums over sources m, with weights l_m = min(abs(epsilon_m^2 U_m / t_m), 1), or 0 before t_m
     reaches log(n)^2, where n is the size of the largest source. Corrected: r = sqrt(C sum l_m^2 (64 t_m /
     epsilon_m^2 + U_m / 4)) / (sum l_m U_m - sqrt(32 C sum l_m^2 t_m / epsilon_m^2)); published: the paper's
-    (28) and (29). The guarantee covers the trial's participants; those of a log are covered at its own
-    epsilon (see `auxiliary_guarantees`).
+    (28) and (29). The guarantee covers the trial's participants; those of an auxiliary log are covered at the
+    epsilon of that log (see `auxiliary_guarantees`).
 
     Replacing one participant's record changes all U by at most 2 in total (L1), and all V by at most 2: all
     reports of a participant together are locally epsilon-private. Changing only the reward moves one V by at
@@ -226,9 +226,9 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
     Notes
     -----
     ``sum / count`` estimates the arm's mean over the bin. Each sum has noise variance 2 scale^2 participants,
-    regardless of whose context lay in the bin. Reports on an arm end when it is dropped or the bin is halved,
-    and both events depend on the sums: the values in such rows are therefore affected by selection on their
-    noise.
+    regardless of whose context lay in the bin. Reports on an arm end when the arm is dropped or the bin is
+    halved, and both events depend on the sums: the values in such rows are therefore affected by selection on
+    their noise.
 
     Examples
     --------

@@ -221,7 +221,7 @@ def release_all(tables: Any, state: FloatArray) -> None:
 
 @kernel
 def _last_report(tables: Any, state: FloatArray, row: int, arm: int) -> float:
-    """Round of the last report on an arm of a bin; without any, at most the round in which the bin began."""
+    """Round of the last report on an arm of a bin; if there was none, at most the round in which it began."""
     stopped = state[row, arm_block(tables, STOPPED) + arm]
     if stopped != 0.0:
         return float(state[row, BEGUN] + stopped)

@@ -103,8 +103,8 @@ class LocallyPrivate(Design):
         """The guarantee of the reports.
 
         The guarantee covers the trial's participants; those of auxiliary logs have `auxiliary_guarantees`.
-        The unit is the record, the model local and the notion anticipating: it covers everything but the
-        participant's own arm.
+        The unit is the record, the model local and the notion anticipating: the guarantee covers everything
+        but the participant's own arm.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(

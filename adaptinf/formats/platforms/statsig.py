@@ -53,8 +53,8 @@ def read_statsig(
     Returns
     -------
     AdaptiveLog
-        A log with one round per unit, in order of first exposure. With constant shares, it is treated as an
-        experiment that did not adapt.
+        A log with one round per unit, in order of first exposure. With constant shares, the log is treated as
+        that of an experiment that did not adapt.
 
     Raises
     ------

@@ -28,7 +28,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""Byte-order marks and their encodings; longer ones first, because UTF-32's begins like UTF-16's."""
+"""Byte-order marks and their encodings; longer ones first, as that of UTF-32 begins like that of UTF-16."""
 _GUESS = "cp1252"
 _SAMPLED = 200
 """Number of lines by which separators are distinguished."""
@@ -93,7 +93,7 @@ def _is_encoding(name: Any) -> bool:
 
 
 def decompressed(data: bytes) -> bytes:
-    """Bytes before compression by gzip, Zstandard or bzip2; others unchanged."""
+    """Bytes before compression by gzip, Zstandard or bzip2; other bytes are returned unchanged."""
     kind = next((name for mark, name in _COMPRESSED.items() if data.startswith(mark)), None)
     if kind is None:
         return data

@@ -315,7 +315,7 @@ def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
 
 
 def label_array(labels: Sequence[Label]) -> NDArray[Any]:
-    """Labels as an array that preserves each one's type: native for numbers of one type, or objects."""
+    """Labels as an array that preserves the type of each: native for numbers of one type, or objects."""
     kinds = {type(label) for label in labels}
     if kinds == {bool} or kinds == {float}:
         return np.array(labels)

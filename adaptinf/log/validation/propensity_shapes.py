@@ -161,7 +161,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Lists and objects with numeric entries, as Python objects; None for others, and if missing."""
+    """Lists and objects with numeric entries, as Python objects; None for other or missing values."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, tuple) for one in value):

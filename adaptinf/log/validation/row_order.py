@@ -66,7 +66,7 @@ class Dates:
     told : str
         How text was interpreted, empty for ISO 8601 and for objects.
     problem : str
-        Why the dates cannot be read although there are some; empty if they can.
+        The reason why existing dates cannot be read; empty if they can be read.
     """
 
     column: Column

@@ -61,7 +61,7 @@ class Start:
         return np.asarray(found, dtype=np.float64)
 
     def of(self, log: AdaptiveLog) -> Known:
-        """When the participants of a log arrived, and when their outcomes were known."""
+        """The times at which participants of a log arrived, and at which their outcomes were known."""
         rounds = log._rounds
         told = 'looks by date need the days or times of participants: AdaptiveLog(..., round="column")'
         refuse("Plan", [told] if rounds is None else [])
@@ -127,7 +127,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def days_of(given: Any, start: Any) -> float:
-    """A day or date as days since the start, which dates require; NaN if it is invalid.
+    """A day or date as days since the start, which is required for dates; NaN if it is invalid.
 
     A date stands for the end of its day.
     """

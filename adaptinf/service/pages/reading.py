@@ -187,7 +187,7 @@ class Reading:
         return len(rows) == _ROWS, None
 
     async def stand(self, asker: Asker) -> Stand | Problem:
-        """The log so far; pending outcomes are missing in it."""
+        """The log so far, in which pending outcomes are missing."""
 
         def act(replay: Replay) -> tuple[Stand, None]:
             head, session = self.trial._requests.journal.head, replay.session

@@ -49,11 +49,11 @@ class LinearArms(Environment):
     theta : array_like of shape (arms, dimension)
         Coefficients of each arm.
     noise : float
-        Standard deviation of normal rewards, or half the length of the interval of uniform ones; not used for
-        Bernoulli rewards.
+        Standard deviation of normal rewards, or half the length of the interval of uniform rewards; not used
+        for Bernoulli rewards.
     contexts : {"sphere", "orthant"} or array_like
-        ``"sphere"``: uniform on the unit sphere, independent across arms. ``"orthant"``: the same with
-        absolute values, so no coordinate is negative. Alternatively, an array of shape (rows, arms,
+        ``"sphere"``: uniform on the unit sphere, independent across arms. ``"orthant"``: as for the sphere,
+        but with absolute values, so no coordinate is negative. Alternatively, an array of shape (rows, arms,
         dimension), or (rows, dimension) if `shared`, of given contexts.
     shared : bool
         Whether all arms have the same context vector in a round.

@@ -67,7 +67,7 @@ class Custody:
     def expire(self, *, by: str) -> Retention:
         """Destroy the names, contexts and keys of all participants, if their period has ended.
 
-        For each participant, this is what `erase` does: the secret that makes these fields readable is
+        This does what `erase` does for each participant: the secret that makes these fields readable is
         overwritten. Arms, propensities, outcomes and times remain, and can identify participants together
         with other records. Backups, exports and logs made earlier must be deleted separately.
 
@@ -169,8 +169,8 @@ class Custody:
         path : path
             The file that `export_trail` wrote.
         public_key : path
-            PEM file with the public key of the person who signed it, from a source that you trust: the file
-            itself does not identify the signer.
+            PEM file with the public key of the person who signed the file, from a source that you trust: the
+            file itself does not identify the signer.
         head : str, optional
             The `head` of an earlier status, kept elsewhere: all rows that existed then must be in the trail.
 

@@ -50,8 +50,7 @@ class Migration:
     obstacle : str
         Why the installed version cannot continue from rows that differ; empty if it can or if no row differs.
     row : int or None
-        Number of the row from which on the installed version makes the decisions; None if this was a
-        rehearsal.
+        Number of the row from which the installed version makes the decisions; None if this was a rehearsal.
 
     Examples
     --------

@@ -104,7 +104,7 @@ class Supplied(PlannedLooks):
         return replace(decision, kit=self.kit_of(decision.id)), entry
 
     def _is_new(self, subject: str, key: Any, said: Entry) -> bool:
-        """Whether a key is new; refused if it belongs to another request."""
+        """Whether a key is new; an error if it belongs to another request."""
         if self._fresh(subject, key, refused=(FINISHED,)):
             self._refuse_erased(subject, key=key)
             return True

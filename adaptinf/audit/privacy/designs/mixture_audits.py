@@ -148,7 +148,7 @@ def _stretched_neighbours(
 
 
 def _likeliest_round(opening: IntArray, place: int, shares: FloatArray) -> tuple[int, float]:
-    """The round near a position that most likely belongs to an arm's uninterrupted pulls; its probability."""
+    """The round near a position that most likely belongs to an arm's uninterrupted pulls, and how likely."""
     others = np.flatnonzero(opening != opening[place])
     begin = int(others[others < place].max(initial=-1)) + 1
     end = int(others[others > place].min(initial=opening.size))
