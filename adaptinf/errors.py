@@ -106,7 +106,7 @@ class MissingDependencyError(AdaptinfError, ImportError):
     package : str
         Its name.
     extra : str
-        The extra of adaptinf that installs it.
+        The extra of adaptinf that installs the package.
 
     Examples
     --------

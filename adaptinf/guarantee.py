@@ -64,8 +64,9 @@ class PrivacyGuarantee:
     releases and the actions of others.
 
     A standard record-level guarantee implies a standard reward-level guarantee. An anticipating record-level
-    guarantee does not: let the first action be a fair coin and the second the coin xor the first reward. The
-    second action alone contains no information about that reward, but both actions together reveal it.
+    guarantee does not imply one: let the first action be a fair coin and the second the coin xor the first
+    reward. The second action alone contains no information about that reward, but both actions together
+    reveal it.
 
     References
     ----------
@@ -128,7 +129,8 @@ class PrivacyGuarantee:
         -------
         PrivacyGuarantee
             A guarantee with parameters m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m
-            delta at epsilon = 0; the delta is capped at 1. Its `rounds` is m times that of this guarantee.
+            delta at epsilon = 0; the delta is capped at 1. The `rounds` of the result is m times that of this
+            guarantee.
 
         Raises
         ------

@@ -117,7 +117,7 @@ class Claim:
     look: Callable[[Any], Finding | None] | None = field(init=False, repr=False, compare=False)
     """Reads the finding of the check from the same facts; None if no log can test it."""
     constant: Said | None = field(init=False, repr=False, compare=False)
-    """The text if there is nothing to fill in or to check, so that it is always the same."""
+    """The text if it is always the same, because there is nothing to fill in or to check."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))

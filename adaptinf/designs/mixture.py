@@ -49,8 +49,8 @@ class Mixture(Design):
     An index design (UCB, PrivateUCB, Thompson, EpsilonGreedy, LinUCB, LinPriv) learns from the arm that was
     actually pulled. A design that works in epochs (SuccessiveElimination, PrivateSuccessiveElimination, the
     best-arm designs) skips the round and repeats the proposal; a design that needs its whole budget may then
-    recommend no arm. LDPBandit and ABSE learn from the pulled arm if it remains in its bin. ConSE and DPConSE
-    keep their schedule and count the arrival, but the reward enters none of their sums.
+    recommend no arm. LDPBandit and ABSE learn from the pulled arm if that arm remains in the bin. ConSE and
+    DPConSE keep their schedule and count the arrival, but the reward enters none of their sums.
 
     The privacy guarantee is that of the design: overrides are determined by coins that do not depend on the
     data; given these coins, each reward enters the same released sums as before, or none. The proposals count

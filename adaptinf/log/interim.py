@@ -269,7 +269,7 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
 
 
 def _by_releases(log: Any) -> bool:
-    """Whether the design's releases determine when it ends."""
+    """Whether the design's releases determine when the design ends."""
     traits = None if log.design is None else log.design.traits
     return traits is not None and traits.outputs is not None and traits.outputs.length == "releases"
 

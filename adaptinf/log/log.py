@@ -132,7 +132,7 @@ class AdaptiveLog(Interim, Publishable):
         - ``"design"``: the design that collected the log, from the library or user-defined, its
           `DesignRecord`, or a name. A name alone implies nothing: rewards and contexts may then have affected
           the choice.
-        - ``"context_free"``: True if no contexts, in the log or not, affected the choice of arms. Set it to
+        - ``"context_free"``: True if no contexts, in the log or not, affected the choice of arms. Set this to
           False if contexts did affect the choice, even if the log does not contain them. By default, contexts
           may have affected the choice if the log has contexts and does not name a design that ignores them.
         - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default if there are any),

@@ -462,7 +462,7 @@ class Publishable:
         -------
         PublicLog
             Releases, declared parameters and, under the standard notion, actions and everything that follows
-            from them, with a reason for every part. It has its own methods for writing files.
+            from them, with a reason for every part. The public part has its own methods for writing files.
 
         Raises
         ------

@@ -65,7 +65,7 @@ class Course:
     `ends` (k,) are the rounds up to each look.
 
     Information, slope, bound and z have shape (m,); z contains the standardised scores, as quantiles of the
-    normal distribution unless they are compared by rank. `pvalue` is that of a comparison by rank.
+    normal distribution unless they are compared by rank. `pvalue` is the p-value of a comparison by rank.
     """
 
     decision: Decision

@@ -76,9 +76,9 @@ class PlanCharacteristics(PlanTable):
         last one used.
 
         For several treatments, `rejected` refers to any of them; `family_error` to any whose null is true;
-        `rejected_best` to the best; and `rejected_all` to all. `coverage` is that of all simultaneous
-        intervals together. Each treatment has its own `difference_<arm>`, `rejected_<arm>`, `dropped_<arm>`
-        (it was dropped before the stop), `bias_<arm>` and `rmse_<arm>`.
+        `rejected_best` to the best; and `rejected_all` to all. `coverage` is the joint coverage of all
+        simultaneous intervals. Each treatment has its own `difference_<arm>`, `rejected_<arm>`,
+        `dropped_<arm>` (it was dropped before the stop), `bias_<arm>` and `rmse_<arm>`.
     looks : DataFrame
         One row per environment and look: `rounds`, `day` or `information`; `stopped`,
         `rejected` and `futility` at this look, and `rejected_so_far`.

@@ -428,7 +428,7 @@ class Session(Telling):
             )
 
     def undue(self, step: int) -> bool:
-        """Whether the outcome of a round is still to enter when its window ends."""
+        """Whether the outcome of a round has not yet entered, because its window has not ended."""
         return self._window is not None and step >= self.rounds - 1 - self._window and not self._closed
 
     def _learn(self, step: int, reward: float) -> None:

@@ -72,7 +72,8 @@ class Operations(LookOperations):
             If requests are refused; the message lists all refused requests with the reasons. Nothing has
             changed in this case.
         FileError
-            As in `assign`: either none or all of the requests were stored. Repeat them with their keys.
+            As in `assign`: either none or all of the requests were stored. Repeat the requests with their
+            keys.
         """
         nothing = [None] * len(units)
         columns = {"units": units, "contexts": nothing if contexts is None else contexts}
@@ -257,8 +258,8 @@ class Operations(LookOperations):
         reason, by : str
             The reason and the person responsible; the journal stores both.
         head : str, optional
-            The `head` of the last status of the lost file, after which it gave no further answer. If it is
-            equal to the head of the copy, nothing was lost, and the guarantee of logs is unchanged.
+            The `head` of the last status of the lost file, after which it gave no further answer. If this
+            head is equal to the head of the copy, nothing was lost, and the guarantee of logs is unchanged.
         runs : int, optional
             Number of lost files that continued from this copy: the trial's own, and each earlier one that was
             restored from the same copy and continued. For each of them, the guarantee of logs includes
@@ -444,8 +445,8 @@ class Operations(LookOperations):
         ------
         ParameterError
             If no participant with this name was assigned or they were already erased, the design waits for
-            their outcome, it is user-defined and uses contexts, or the key belongs to another request.
-            Nothing has changed in this case.
+            their outcome or is user-defined and uses contexts, or the key belongs to another request. Nothing
+            has changed in this case.
         FileError
             As in `assign`: repeat the request with its key, so that nothing remains of the fields.
 

@@ -283,7 +283,7 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the counts are inconsistent, the statistic is unknown, or a value of it is NaN.
+            If the counts are inconsistent, the statistic is unknown, or one of its values is NaN.
         """
         outcome = n1, s1, n0, s0
         return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", outcome, statistic, alternative)

@@ -1,19 +1,16 @@
 """Coupling of neighbouring trials, and the alignment of a private stopping rule.
 
 Let S_j be the sums at the looks, B the noise of the threshold, A_j the noise of look j, and L the noise of
-the estimate. The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at
-most Delta. Suppose that the first run halts at look k. With B' = B + Delta and A'_j = A_j for j < k,
+the estimate. The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by
+at most Delta. Suppose that the first run stops at look k. The neighbour's noise is B' = B + Delta, A'_j =
+A_j for j < k, and A'_k = A_k - 2 Delta. The neighbour does not stop before k, because abs(S'_j) - B' - A'_j
+<= abs(S_j) + Delta - B - Delta - A_j < T_j for j < k. The neighbour stops at k, because abs(S'_k) - B' -
+A'_k >= abs(S_k) - Delta - B - Delta - A_k + 2 Delta >= T_k. With L' = L + S_k - S'_k, the estimates are
+equal.
 
-    abs(S'_j) - B' - A'_j <= abs(S_j) + Delta - B - Delta - A_j < T_j,
-
-so the neighbour does not stop before k; with A'_k = A_k - 2 Delta it stops at k, because
-
-    abs(S'_k) - B' - A'_k >= abs(S_k) - Delta - B - Delta - A_k + 2 Delta >= T_k;
-
-and with L' = L + S_k - S'_k the estimates are equal. The noise has scales 6, 6 and 2 times Delta / epsilon:
-the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. If a run does not stop, only the noise of
-its threshold is shifted. The look whose noise is shifted depends on where the first run stops, which is an
-output.
+The noise has scales 6, 6 and 2 times Delta / epsilon: the shifts cost epsilon / 6, epsilon / 3 and at most
+epsilon / 2. If a run does not stop, only the noise of its threshold is shifted. The look whose noise is
+shifted depends on where the first run stops, which is an output.
 """
 
 from __future__ import annotations

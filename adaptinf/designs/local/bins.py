@@ -72,7 +72,7 @@ class LDPBandit(LocallyPrivate):
     Corrected: r = sqrt(C (64 t / epsilon^2 + U / 4)) / (U - sqrt(32 C t / epsilon^2)) if the denominator is
     positive, and otherwise infinite. An arm is dropped if its f + r lies below another arm's f - r. A bin of
     depth s is halved along one of its longest edges when one of the remaining radii is below refinement times
-    2 sqrt(d) 2^(-s/d). The halves begin without data, with the remaining arms.
+    2 sqrt(d) 2^(-s/d). The halves begin with the remaining arms and without data.
 
     Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (which the paper gives up to
     constants), refinement 1, intervals that extend 2 r to each side, and no arm dropped before t reaches

@@ -330,7 +330,7 @@ class NAS(StoppingRule):
     bound sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so all
     deviations together have probability at most beta. For independent samples with a common mean, the
     probability that the rule stops with an error of at least alpha abs(mean) is at most beta, no matter when
-    it is abandoned. If the mean is 0, it stops with probability at most beta. Unless the mean is large,
+    it is abandoned. If the mean is 0, the rule stops with probability at most beta. Unless the mean is large,
     exponential steps stop earlier, because there are fewer looks to allow for.
 
     References

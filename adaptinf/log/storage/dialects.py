@@ -31,7 +31,7 @@ _MARKS = (
 """Byte-order marks and their encodings; longer ones first, as that of UTF-32 begins like that of UTF-16."""
 _GUESS = "cp1252"
 _SAMPLED = 200
-"""Number of lines by which separators are distinguished."""
+"""Number of lines that are read to detect the separator."""
 _SHOWN = 80
 """Number of characters of a line in an error."""
 

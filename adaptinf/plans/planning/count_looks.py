@@ -1,11 +1,11 @@
 """Looks at a two-arm trial with 0/1 rewards by the exact distribution of its counts.
 
 For a design that depends only on the counts, the distribution of the counts after each round follows by
-recursion, for any success rates. States in which the trial stops at a look are removed from it. If both arms
-have one success rate, all orders of S successes in n rounds are equally likely, so the probability of having
-stopped by a look, given S, does not depend on the rate. Each look and each S has its own critical value: the
-smallest at which this probability is at most the level spent by then. The error rate is then at most the
-level at every rate.
+recursion, for any success rates. States in which the trial stops at a look are removed from the distribution.
+If both arms have one success rate, all orders of S successes in n rounds are equally likely, so the
+probability of having stopped by a look, given S, does not depend on the rate. Each look and each S has its
+own critical value: the smallest at which this probability is at most the level spent by then. The error rate
+is then at most the level at every rate.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def calibrate(
     target : float
         Required probability of rejecting a true null, in (0, 1).
     environment : Environment, or dict of environments by name
-        Environments in which the difference equals the plan's margin. With several, the error rate is at
-        most the target in each.
+        Environments in which the difference equals the plan's margin. With several environments, the error
+        rate is at most the target in each of them.
     replications : int
         Number of trials per environment.
     rng : int, SeedSequence, Generator or None

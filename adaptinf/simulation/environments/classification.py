@@ -48,8 +48,8 @@ class Classification(Environment):
     label : str
         Column with the correct class.
     context : str or iterable of str, optional
-        Numeric or boolean columns that form the context vector, which all arms share. If there are none, the
-        rows are a bandit without contexts.
+        Numeric or boolean columns that form the context vector, which all arms share. Without such columns,
+        the rows are a bandit without contexts.
     scaler : UnitCube, optional
         Maps contexts into the unit cube, using bounds that do not come from these data.
     order : {"resampled", "shuffled", "given"}

@@ -33,7 +33,7 @@ class AuxiliaryLog:
     log : AdaptiveLog
         Contexts (all of the log's context columns, in order), arms and rewards of the participants.
     epsilon : float
-        Privacy parameter for their reports.
+        Privacy parameter for the participants' reports.
 
     Raises
     ------

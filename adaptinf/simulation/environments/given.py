@@ -31,7 +31,7 @@ class Tableau(Environment):
         The context of every round, 0, 1, 2, ...
     vectors : array_like, optional
         Context vectors instead of `contexts`: of shape (rounds, dimension), which all arms share, or (rounds,
-        arms, dimension). A log contains them in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
+        arms, dimension). A log contains the vectors in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
     reward_range : (float, float), optional
         Smallest and largest possible reward. The default is the range in the table. Private designs then
         refuse to create a log, because the reward range of a private log must be declared, not learned from

@@ -83,9 +83,10 @@ class LinearArms(Environment):
 
     Notes
     -----
-    Contexts do not depend on the past. A log contains them in columns ``x{k}_{arm}`` (k from 1), or ``x{k}``
-    if they are shared. `means` contains the averages of x'theta over the distribution of the contexts (over
-    all given rows); regret compares each round's arm with the best one *in that round's context*.
+    Contexts do not depend on the past. A log contains the vectors in columns ``x{k}_{arm}`` (k from 1), or
+    ``x{k}`` if they are shared. `means` contains the averages of x'theta over the distribution of the
+    contexts (over all given rows); regret compares each round's arm with the best one *in that round's
+    context*.
 
     Examples
     --------
