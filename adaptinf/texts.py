@@ -131,7 +131,9 @@ def did_you_mean(value: Any, known: Iterable[Any]) -> str:
 
 
 def spreadsheet_cell(text: str) -> str:
-    """Text that no spreadsheet treats as a formula: prefixed with an apostrophe if needed, unless a number.
+    """Text that no spreadsheet treats as a formula, prefixed with an apostrophe if needed.
+
+    Numbers are not changed.
 
     Examples
     --------

@@ -252,8 +252,9 @@ def coverage(
     ax : Axes, optional
         Axes to draw on; by default a new figure of column width.
     measure : {"coverage", "rejected"}
-        Share of intervals that contain the truth, compared with the nominal level; or share that exclude the
-        null, compared with the nominal size. If the null differs from the truth, the latter is the power.
+        Share of intervals that contain the truth, compared with the nominal level; or share of intervals that
+        exclude the null, compared with the nominal size. If the null differs from the truth, the latter is
+        the power.
     alpha : float
         One minus the confidence level of the binomial intervals (Wilson), between 0 and 0.5.
     limits : (float, float), optional

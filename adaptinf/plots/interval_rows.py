@@ -76,7 +76,7 @@ def by_name(
 
 
 def unit_problems(results: Any, unit: str | None) -> list[str]:
-    """The problem with a unit that is given for lifts, which have none."""
+    """The problem that a unit is given for lifts, which have no unit."""
     several = results.values() if isinstance(results, Mapping) else [results]
     kinds = {one.kind for each in several if isinstance(each, Results) for one in each.estimands}
     return [NO_UNIT()] if unit is not None and not kinds.isdisjoint(LIFTS) else []

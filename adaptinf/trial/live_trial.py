@@ -157,7 +157,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         path : path or str
             The SQLite file, which must not contain anything yet; ``"sqlite:///..."`` is equivalent. The file
             and those that SQLite creates beside it are readable only by their owner (mode 0600), whatever the
-            umask. Or the address of a PostgreSQL database without tables, ``"postgresql://user@host/db"``.
+            umask. The address of a PostgreSQL database without tables is also accepted, such as
+            ``"postgresql://user@host/db"``.
         design : Design or Plan
             What decides. A private design draws exact noise from OpenDP; a private design without exact noise
             is refused. A `Plan` has a design, arms and a horizon: `look` follows its rule, and the file and

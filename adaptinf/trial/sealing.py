@@ -50,7 +50,7 @@ snapshots. All further numbers are decisions."""
 _BYTES, _NONCE, _PADDED, _MARK, _LONGEST = 32, 12, 32, 32, 2**30
 _DESTROYED = bytes(_BYTES)
 _PAGE = 2**16
-"""Snapshots of a trial with a key have multiples of this length."""
+"""Snapshots of a trial with a key are padded to a multiple of this length."""
 _LAYOUT = b"sealed\0\1"
 """Prefix of a sealed snapshot."""
 _TABLE = sa.Table(
@@ -174,7 +174,7 @@ class Sealing:
         self._many.update(self._journal.ask("read", cursor.fetchall))
 
     def _newest(self) -> int:
-        """An upper limit for the numbers of secrets in the file; later ones are found with their rows."""
+        """An upper limit for the numbers of secrets in the file; later numbers are found with their rows."""
         if self._largest is None:
             found = self._journal.ask("read", lambda: _LARGEST.value(self._journal.connection))
             self._largest = MARKS if found is None else int(found)

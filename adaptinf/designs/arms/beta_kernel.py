@@ -3,7 +3,7 @@
 On the scale of log-odds, a Beta variable has a smooth density that decays at least exponentially. Panels of
 Gauss points begin at the lower end of the highest variable and widen with the distance from that end, so they
 resolve every variable that can be the largest, however different the spreads. At these points, each
-variable's density is evaluated, and its distribution function is the integral of the polynomial through the
+variable's density is evaluated; its distribution function is the integral of the polynomial through the
 densities of a panel.
 
 Only variables whose parameters have changed are recomputed. Stored values never affect a result: points
@@ -24,16 +24,16 @@ from adaptinf.typing import FloatArray
 
 _POINTS, _PANELS = 16, 96
 _DROP, _FAR_DROP = 25.0, 70.0
-"""Fall of the log density at which a variable begins and ends; the second keeps very small probabilities."""
+"""Fall of the log density from its peak to the ends of the range; the second keeps small probabilities."""
 _GROWTH, _CROWD, _POLE = 0.36, 0.015, 0.8
 """Widths of panels: relative to the distance, with a correction for the number of arms, and in units of pi,
 the distance of the density's poles from the real line."""
 _LEAST_POWER, _MOST_POWER, _WHOLE = -1000, 100, 1.5 * 2.0**52
-"""Range of powers of 2 in densities, and a number whose sum with a smaller one has no fractional part."""
+"""Limits for powers of 2 in densities, and a number that, added and subtracted, rounds to whole numbers."""
 _LOG_TWO, _PER_LOG_TWO = math.log(2.0), 1.0 / math.log(2.0)
 _LOG_TWO_HIGH, _LOG_TWO_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 _TAIL = -23.0
-"""Log density below which the distribution function is the density divided by its log-density's slope."""
+"""Log density below which the distribution function is approximated by that of an exponential tail."""
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 _FIRST, _SECOND, _CENTRE, _LEFT, _RIGHT, _MADE, _USED, _NEXT, _COLUMNS = range(9)

@@ -161,8 +161,9 @@ class Replay(Environment):
     arms : sequence, optional
         Order of the arms; sorted by default.
     reward_range : (float, float), optional
-        Smallest and largest possible outcome. The default is that of the data, with which private designs
-        refuse to create a log: the reward range of a private log must be declared, not learned from the data.
+        Smallest and largest possible outcome. The default is the range of the data. Private designs refuse to
+        create a log with this default, because the reward range of a private log must be declared, not
+        learned from the data.
 
     Raises
     ------

@@ -53,8 +53,8 @@ class LinearArms(Environment):
         for Bernoulli rewards.
     contexts : {"sphere", "orthant"} or array_like
         ``"sphere"``: uniform on the unit sphere, independent across arms. ``"orthant"``: as for the sphere,
-        but with absolute values, so no coordinate is negative. Alternatively, an array of shape (rows, arms,
-        dimension), or (rows, dimension) if `shared`, of given contexts.
+        but with absolute values, so no coordinate is negative. Alternatively, given contexts as an array of
+        shape (rows, arms, dimension), or (rows, dimension) if `shared`.
     shared : bool
         Whether all arms have the same context vector in a round.
     rewards : {"normal", "bernoulli", "uniform"}

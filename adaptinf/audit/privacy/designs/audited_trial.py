@@ -466,7 +466,7 @@ def public_replay(
 ) -> PublicReplay | None:
     """The replay of trials; None if releases do not determine decisions, or there are no decisions.
 
-    Shapes: contexts (rounds, entries), by default those of the environment.
+    The default of `contexts`, of shape (rounds, entries), is the contexts of the environment.
     """
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:
