@@ -214,7 +214,7 @@ def laplace_norm_bound(
         Scales of the two groups of Laplace variables in a coordinate. For a hybrid counter after 2^k items,
         these are the noise at powers of two, and nodes with k times the second of `Counter.scales`.
     trunk_terms, node_terms : int
-        Numbers of variables in each group; a group without terms is ignored.
+        Number of Laplace variables in each group; an empty group is ignored.
     dimension : int
         Dimension of the vector, whose coordinates are independent.
     log_failure : float

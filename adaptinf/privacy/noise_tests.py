@@ -106,7 +106,7 @@ def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def _holes(found: Intervals) -> Look:
-    """Test of the longest gap without a draw, in the distribution function and in that of sizes."""
+    """Test of the longest gaps without a draw and without the size of a draw, on the scale of probability."""
     # Each of the n + 1 spacings between n uniform numbers exceeds g with probability (1 - g)^n, so their
     # number times this bounds the probability of a gap.
     n = found.low.size

@@ -158,7 +158,7 @@ def told_until(acts: Acts, hook: str) -> int | None:
 
 
 def sent_row(acts: Acts, hook: str, notice: int) -> Entry | None:
-    """The entry that a webhook was notified of all rows up to `notice`; None if known, or for a copy."""
+    """The entry that a webhook was told of all rows up to `notice`; None if already stored, or for a copy."""
     known = told_until(acts, hook)
     if acts.closed or (known is not None and known >= notice):
         return None

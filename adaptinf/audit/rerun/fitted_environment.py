@@ -97,7 +97,7 @@ class FittedWorld:
 
 
 def log_cells(log: AdaptiveLog, by_context: bool) -> Cells:
-    """Context cells of a log's rounds."""
+    """The context cell of each round of a log."""
     if not by_context or not log.context:
         return Cells(np.zeros(log.n_rounds, dtype=np.int64))
     columns = [np.unique(log.arrays.context[name], return_inverse=True) for name in log.context]
