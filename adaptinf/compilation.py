@@ -55,7 +55,7 @@ class _Import(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """A file's hash, its imports from the package, and the names it binds: by an import, otherwise None."""
+    """A file's hash, its imports from the package, and the names it binds, each with its import or None."""
 
     digest: bytes
     imports: frozenset[_Import]
@@ -74,7 +74,7 @@ def package_hash() -> str:
 
 
 def _parse(text: bytes) -> ast.Module:
-    """Parse up to the first definition after the last import: parsing the whole takes ten times longer."""
+    """Parse up to the first definition after the last import: parsing all of it takes ten times longer."""
     last = 0
     for found in _IMPORT.finditer(text):
         # Lines that begin with >>> are examples in a docstring and import nothing.
@@ -151,7 +151,7 @@ def _follow(wanted: _Import, root: Path) -> tuple[Path, Iterable[_Import]]:
 
 
 def source_files(path: Path, root: Path) -> set[Path]:
-    """Files of the package in folder `root` that a function in `path` can use; ImportError if uncertain."""
+    """Files in folder `root` that a function in `path` can use; raises ImportError if these are unknown."""
     files, waiting, seen = {path}, set(_source(path, root.name).imports), set[_Import]()
     while waiting:
         seen.add(wanted := waiting.pop())
@@ -184,7 +184,7 @@ def is_private(path: str | Path) -> bool:
 
 
 def _made(folder: Path) -> Path:
-    """Folder to which only its owner can write, created with this mode; OSError if there is none."""
+    """Folder that only its owner can write to, created if missing; raises OSError if that is impossible."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
@@ -298,7 +298,7 @@ def _warn_once(why: str) -> None:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a decision or noise kernel: inlined by LLVM into whatever calls it.
+    """Compile a decision or noise kernel, which LLVM inlines into its callers.
 
     Code that receives arguments from Python would account for a third of a design's compiled code, but few
     kernels are ever called from Python, so a separate version is compiled for those.
@@ -315,13 +315,13 @@ def kernel(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Make a loop that takes kernels as arguments: inlined by Numba into a compiled entry point."""
+    """Mark a loop that takes kernels as arguments, to be inlined by Numba into a compiled entry point."""
     decorated: Function = _njit(inline="always", error_model="numpy")(function)
     return decorated
 
 
 def compiled(function: Function) -> Function:
-    """Compile an entry point and cache it on disk; it becomes stale when a file that it can use changes.
+    """Compile an entry point and cache it on disk, until a file that it can use changes.
 
     Code typed into an interpreter has no file: it is compiled in memory.
     """

@@ -106,7 +106,7 @@ class MissingDependencyError(AdaptinfError, ImportError):
     package : str
         Its name.
     extra : str
-        The extra of adaptinf that installs it.
+        The extra of adaptinf that installs the package.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class FileError(AdaptinfError, OSError):
     path : str
         The file.
     done : {"read", "written"}
-        The operation that failed, with the file.
+        The operation on the file that failed.
     reason : str
         The reason reported by the operating system.
 

@@ -39,8 +39,8 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool =
     """Write a file using `fill`; after any interruption, the file has its complete old or new content.
 
     Links are followed; an existing file keeps its mode, and its owner if the system allows it. A new file has
-    the mode left by the umask. With `owner_only`, both have mode 0600 from the first byte on. A device or a
-    pipe is written to directly.
+    the mode that the umask allows. With `owner_only`, an existing or new file has mode 0600 from the first
+    byte on. A device or a pipe is written to directly.
     """
     with told(path, "written"):
         if "\0" in str(path):
@@ -55,17 +55,17 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool =
 
 
 def real(path: Path) -> Path:
-    """Target of links; a cycle of links is left unresolved, and refused by the system."""
+    """Target of links; a cycle of links is left unresolved, so the system refuses it."""
     return Path(os.path.realpath(path))
 
 
 def stage(
     place: Path, fill: Callable[[BinaryIO], Any], like: Path | None = None, owner_only: bool = False
 ) -> Path:
-    """A temporary file next to `place`, filled and on disk; it is removed if anything fails.
+    """A temporary file next to `place`, with its content on disk; it is removed if anything fails.
 
-    It has the mode and owner of the file at `place`, or otherwise of the file `like`; with `owner_only`, it
-    has mode 0600.
+    The temporary file has the mode and owner of the file at `place`, or otherwise of the file `like`; with
+    `owner_only`, it has mode 0600.
     """
     old = _checked_status(place)
     if old is None and like is not None:
@@ -90,7 +90,7 @@ def stage(
 
 
 def publish(temporary: Path, place: Path) -> None:
-    """Rename a temporary file, in one step."""
+    """Rename a temporary file in one step."""
     try:
         os.replace(temporary, place)
     except BaseException:
@@ -166,7 +166,7 @@ def _keep_owner(temporary: Path, old: os.stat_result) -> None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove temporary files with this name whose process was killed at least a day ago."""
+    """Remove temporary files for this name that were left by processes killed at least a day ago."""
     for leftover in place.parent.glob(f".{glob.escape(place.name[:50])}.{'?' * 32}.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:

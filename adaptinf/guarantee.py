@@ -29,7 +29,7 @@ class PrivacyGuarantee:
     Parameters
     ----------
     epsilon : float
-        Privacy loss, in nats; 0 or more. ``math.inf`` means that there is no guarantee.
+        Privacy loss in nats, at least 0. ``math.inf`` means that there is no guarantee.
     delta : float
         Failure probability in [0, 1]; 0 is pure differential privacy.
     unit : {"reward", "record"}
@@ -54,8 +54,9 @@ class PrivacyGuarantee:
 
     Notes
     -----
-    The guarantee covers the actions and the named releases. It does not cover the raw log, the propensities,
-    or estimates computed from the raw log. A participant who returns is covered as described in `group`.
+    The guarantee covers the actions and the named releases. The guarantee does not cover the raw log, the
+    propensities, or estimates computed from the raw log. A participant who returns is covered as described in
+    `group`.
 
     Coverage depends on the notion. Under the anticipating notion, a participant's own action is *not*
     covered: a published column of actions shows everyone's own action, and under a design whose choices
@@ -63,8 +64,9 @@ class PrivacyGuarantee:
     releases and the actions of others.
 
     A standard record-level guarantee implies a standard reward-level guarantee. An anticipating record-level
-    guarantee does not: let the first action be a fair coin and the second the coin xor the first reward. The
-    second action alone contains no information about that reward, but both actions together reveal it.
+    guarantee does not imply one: let the first action be a fair coin and the second the coin xor the first
+    reward. The second action alone contains no information about that reward, but both actions together
+    reveal it.
 
     References
     ----------
@@ -119,15 +121,16 @@ class PrivacyGuarantee:
         Parameters
         ----------
         m : int
-            Maximum number of rounds per person, 1 or more. It must be a cap that is fixed in advance, because
-            the maximum that *actually occurred* depends on the data; which rounds belong to which person is
-            public.
+            Maximum number of rounds per person, 1 or more. The maximum must be a cap that is fixed in
+            advance, because the maximum that *actually occurred* depends on the data; which rounds belong to
+            which person is public.
 
         Returns
         -------
         PrivacyGuarantee
-            A guarantee with m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m delta at
-            epsilon = 0; at most 1. Its `rounds` is m times that of this guarantee.
+            A guarantee with parameters m epsilon and delta (e^(m epsilon) - 1) / (e^epsilon - 1), which is m
+            delta at epsilon = 0; the delta is capped at 1. The `rounds` of the result is m times that of this
+            guarantee.
 
         Raises
         ------
@@ -138,8 +141,8 @@ class PrivacyGuarantee:
         -----
         Change the m rounds one at a time: P_0(A) <= e^epsilon P_1(A) + delta <= ... <= e^(m epsilon) P_m(A) +
         delta (1 + e^epsilon + ... + e^((m - 1) epsilon)). The chain P_m(A) = 0, P_(i - 1)(A) = e^epsilon
-        P_i(A) + delta on two outcomes attains it as long as P_1(A) <= (1 - delta) / (1 + e^epsilon), so no
-        smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, for
+        P_i(A) + delta on two outcomes attains this delta as long as P_1(A) <= (1 - delta) / (1 + e^epsilon),
+        so no smaller delta holds for every mechanism. The delta of a particular mechanism may be smaller, for
         example with normal noise. A delta of at least one half is useless, whether or not it is attained.
 
         Under the anticipating notion, each step compares all outputs except one of the person's own actions,
@@ -238,8 +241,8 @@ class PrivacyGuarantee:
 def sequential(*guarantees: PrivacyGuarantee) -> PrivacyGuarantee:
     """Guarantee of several mechanisms run on the same data: epsilon and delta add up.
 
-    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion, it must
-    not use the participant's own action, which those outputs exclude.
+    A later mechanism may be chosen from the outputs of earlier ones. Under the anticipating notion, a later
+    mechanism must not use the participant's own action, which the earlier outputs exclude.
     """
     _check_combinable("sequential", guarantees)
     return replace(
@@ -258,8 +261,8 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
     *guarantees : PrivacyGuarantee
         The guarantee of each mechanism, with independent noise.
     over : {"participants", "epochs", "arms", "contexts"}
-        What determines which mechanism a record enters. It must be determined before the record is read, by
-        public data, earlier releases and fresh coins:
+        What determines which mechanism a record enters. The mechanism must be determined before the record is
+        read, by public data, earlier releases and fresh coins:
 
         ``"participants"``: a partition of the participants that is fixed in advance. ``"epochs"``: series of
         rounds, each with new statistics, whose ends are fixed or determined by earlier releases, never by raw
@@ -276,11 +279,11 @@ def parallel(*guarantees: PrivacyGuarantee, over: str) -> PrivacyGuarantee:
 
     Notes
     -----
-    For arms, fix a sequence of actions. It determines which reward enters which counter, whatever the rewards
-    are, and its occurrence is a condition on the counters' releases: one reward changes the input of one
-    counter, and hence the probability by a factor of at most e^epsilon. The argument is pointwise in the
-    sequence, which requires delta = 0: with positive delta, the actions form an adaptive stream (Denisov et
-    al.: such a stream does no harm with normal noise, which must be shown for each design).
+    For arms, fix a sequence of actions. This sequence determines which reward enters which counter, whatever
+    the rewards are, and its occurrence is a condition on the counters' releases: one reward changes the input
+    of one counter, and hence the probability by a factor of at most e^epsilon. The argument is pointwise in
+    the sequence, which requires delta = 0: with positive delta, the actions form an adaptive stream (Denisov
+    et al.: such a stream does no harm with normal noise, which must be shown for each design).
 
     A record's own context does not define a public partition. Records are replaced, so a record with a
     different context leaves one group and enters another: the cost is the sum of the two largest epsilons.

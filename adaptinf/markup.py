@@ -35,7 +35,7 @@ class Recorded:
 
 
 def _parameter_rows(parameters: Mapping[str, Any], within: str = "") -> list[tuple[str, str]]:
-    """Parameters keyed by name; those of an inner design follow a dot."""
+    """Parameters keyed by name; for an inner design, the name follows a prefix and a dot."""
     rows: list[tuple[str, str]] = []
     for name, value in parameters.items():
         if isinstance(value, Mapping):
@@ -79,7 +79,7 @@ def framed(caption: str, inner: str, kind: str = "wide") -> str:
 
 
 def described(text: str, arms: Sequence[Any], rounds: Iterable[float], most: int = 30) -> str:
-    """Lines ``name: value`` under a title as a table, and the rounds of each arm as another."""
+    """Two tables: lines ``name: value`` under a title, and the rounds of each arm."""
     title, *lines = text.split("\n")
     facts = [(name.strip(), value) for name, _, value in (line.partition(": ") for line in lines)]
     counted = [(str(arm), f"{count:,.0f}") for arm, count in islice(zip(arms, rounds, strict=True), most)]

@@ -20,7 +20,7 @@ SMALLEST, LARGEST = 1e-30, 1e100
 _MOST = 2**53
 
 Constraint: TypeAlias = Callable[[str, Any], list[str]]
-"""It takes the name and value of an argument and returns problems, one sentence for each."""
+"""A constraint takes the name and value of an argument and returns problems, one sentence for each."""
 
 
 def check(subject: str, /, also: Iterable[str] = (), **declared: tuple[Any, Constraint]) -> None:
@@ -40,7 +40,7 @@ def refuse(subject: str, problems: Iterable[str]) -> None:
 
 
 def check_fields(parameters: Any, also: Callable[[], list[str]] = list, first: str = "") -> None:
-    """Check a dataclass against the constraints of its fields, one of them first, and with `also`.
+    """Check the fields of a dataclass against their constraints, `first` before the others, then `also`.
 
     Numbers are converted to Python's own types, which are printed and divided as expected.
     """
@@ -58,7 +58,7 @@ def check_fields(parameters: Any, also: Callable[[], list[str]] = list, first: s
 
 @cache
 def _field_constraints(kind: type) -> dict[str, Constraint]:
-    """Constraints of a dataclass by field: `Annotated[type, constraint]`, or that or None."""
+    """Constraints of a dataclass by field, from `Annotated[type, constraint]` or its union with None."""
     found: dict[str, Constraint] = {}
     for base in reversed(kind.__mro__):
         try:
@@ -223,7 +223,7 @@ def _is_seed(value: Any) -> bool:
 
 
 def open_share(because: str = "") -> Constraint:
-    """A number strictly between 0 and 1, and why it is not 1."""
+    """Constraint: a number strictly between 0 and 1, with the reason why it cannot be 1."""
     return Each(SHARE, Is(lambda share: share < 1.0, f"below 1{because}", shown=False))
 
 
@@ -247,7 +247,7 @@ Calibration: TypeAlias = Annotated[str, CALIBRATION]
 
 
 def number_array(values: Any) -> FloatArray | None:
-    """Values as an array of floats; None if they are not numbers in rows of one length."""
+    """Values as an array of floats; None if they are not numbers in rows of equal length."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O" and not all(isinstance(entry, Real) for entry in array.flat):

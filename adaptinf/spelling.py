@@ -44,7 +44,7 @@ _SHOWN = 6
 
 
 def reads_as(text: str) -> str:
-    r"""The text as a reader perceives it: equal for all that look alike; case matters.
+    r"""The text as a reader perceives it, which is equal for texts that look alike; case matters.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from typing import Any
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
-"""These characters are invisible, but part of the spelling in Persian, in Indian scripts and in emoji."""
+"""Characters that are invisible but part of the spelling in Persian, in Indian scripts and in emoji."""
 ROOM = 80
 """Width of text output, in columns."""
 _LISTED = 30
@@ -59,7 +59,7 @@ def level_text(alpha: float) -> str:
 
 
 def listed(names: Iterable[Any], most: int = _LISTED) -> str:
-    """Names in an error, the first of many.
+    """Names for an error message; of many names, only the first are given.
 
     Examples
     --------
@@ -131,7 +131,9 @@ def did_you_mean(value: Any, known: Iterable[Any]) -> str:
 
 
 def spreadsheet_cell(text: str) -> str:
-    """Text that no spreadsheet treats as a formula: prefixed with an apostrophe if needed; numbers stay.
+    """Text that no spreadsheet treats as a formula, prefixed with an apostrophe if needed.
+
+    Numbers are not changed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Workers: jobs are distributed over threads, or over processes, which end with the one that started them."""
+"""Jobs distributed over threads, or over processes that end with the process that started them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def n_workers(n_jobs: int) -> int:
 
 
 def spread(jobs: Iterable[Job], n_jobs: int, *, threads: bool = False) -> list[Any]:
-    """The result of each job, in the order of the jobs; as for `unordered`, unless threads are enough."""
+    """The result of each job, in the order of the jobs, computed in threads or as by `unordered`."""
     if n_jobs == 1:
         return [function(*arguments) for function, arguments in jobs]
     if threads:
@@ -40,7 +40,7 @@ def spread(jobs: Iterable[Job], n_jobs: int, *, threads: bool = False) -> list[A
 def unordered(jobs: Iterable[Job], n_jobs: int) -> Iterator[Any]:
     """The result of each job, as soon as the job is done.
 
-    During this time, SIGTERM raises SystemExit, unless the process handles it itself.
+    While jobs run, SIGTERM raises SystemExit, unless the process handles the signal itself.
     """
     if n_jobs == 1:
         yield from (function(*arguments) for function, arguments in jobs)
@@ -52,7 +52,7 @@ def unordered(jobs: Iterable[Job], n_jobs: int) -> Iterator[Any]:
 
 @contextmanager
 def _ended_together() -> Iterator[None]:
-    """Workers are killed if this process is told to stop; otherwise they would finish their jobs."""
+    """Kill the workers if this process is told to stop; otherwise, they would finish their jobs."""
     # Python allows only the main thread to set signal handlers.
     in_main = threading.current_thread() is threading.main_thread()
     caught = in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,4 +1,4 @@
-"""Why rewards cannot have affected assignment."""
+"""Claims about why rewards cannot have affected assignment."""
 
 from __future__ import annotations
 

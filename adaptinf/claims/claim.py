@@ -98,10 +98,10 @@ class Claim:
     fact: str
     """What decides whether the claim is stated: a property of the facts, or a function of the package.
 
-    For a claim in a list that `said` or `first` evaluates, it is a property of the facts of that list, maybe
-    dotted (``"data.adaptive"``): its value decides, and fills in the sentence. For any other claim, it is the
-    dotted path of the function or property that decides and states it
-    (``"inference.validity.rare.without_interval"``): it tells readers where to look, and is not evaluated.
+    For a claim in a list that `said` or `first` evaluates, it is a property of the facts of that list,
+    possibly dotted (``"data.adaptive"``): its value decides whether the claim is stated, and fills in the
+    sentence. For any other claim, it is the dotted path of the function or property that decides and states
+    it (``"inference.validity.rare.without_interval"``): it tells readers where to look, and is not evaluated.
     """
     sentence: str
     """The text, with placeholders as in `str.format`."""
@@ -117,7 +117,7 @@ class Claim:
     look: Callable[[Any], Finding | None] | None = field(init=False, repr=False, compare=False)
     """Reads the finding of the check from the same facts; None if no log can test it."""
     constant: Said | None = field(init=False, repr=False, compare=False)
-    """The text if there is nothing to fill in or to check, so that it is always the same."""
+    """The text if it is always the same, because there is nothing to fill in or to check."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
@@ -126,13 +126,13 @@ class Claim:
         object.__setattr__(self, "constant", Said(self.sentence, self, {}) if fixed else None)
 
     def __call__(self, **values: Any) -> Said:
-        """The sentence with values filled in; KeyError if one is missing."""
+        """The sentence with values filled in; raises KeyError if one is missing."""
         if self.constant is not None and not values:
             return self.constant
         return self.filled(values)
 
     def of(self, facts: Any, values: Mapping[str, Any]) -> Said:
-        """The same, with the finding for an assumption."""
+        """The sentence with values filled in, and with the finding for an assumption."""
         return self.filled(values, None if self.look is None else self.look(facts))
 
     def filled(self, values: Mapping[str, Any], found: Finding | None = None) -> Said:
@@ -150,7 +150,7 @@ class Part:
     kind: Kind
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
     look: ClassVar[None] = None
-    """Their assumptions have already been checked."""
+    """None, because the assumptions of a part have already been checked."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
@@ -194,7 +194,7 @@ def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
 
 
 def first(claims: Iterable[Claim | Part], facts: Any) -> str:
-    """The first true one, because refusals are stated one at a time; empty if there is none."""
+    """The first true statement, because refusals are stated one at a time; empty if none is true."""
     for claim in claims:
         if (value := claim.ask(facts)) and (found := sentences((claim, value, None))):
             return found[0]

@@ -18,7 +18,7 @@ QUESTIONS = {
     "effective sample size": "How large is the effective sample size of each arm?",
     "overlap": "In how many rounds was an arm's propensity very low?",
 }
-"""By the names of the checks."""
+"""Questions by the names of the checks."""
 OCCASIONAL = {
     "shares within batches": "Are the arm proportions that replace propensities constant within batches?",
     "negative control": "Does a variable that no arm can affect differ between arms, given the propensities?",

@@ -148,7 +148,7 @@ HARDLY_CHOSEN = Claim(
     "caution",
 )
 ROW_CAUTIONS = (ALL_EQUAL, HARDLY_CHOSEN, Part("tied", "caution"), propensities.UNSETTLED, SMALL)
-"""For a row of `recommend`, where no estimate is known yet."""
+"""Cautions for a row of `recommend`, before an estimate is known."""
 
 CHOSEN_ON_LOG = Claim(
     "policies_are_given",
@@ -216,7 +216,7 @@ BY_ROUNDS_BEFORE = Claim(
     "depend on contexts (if they do not, set 'context_free' to True)",
     "phrase",
 )
-"""The basis of combined weights."""
+"""Phrase for the basis of combined weights."""
 UNSETTLED_TOO = Claim(
     "needs_settling",
     "If convergence of propensities is uncertain, use context-independent variance-stabilising weights "
@@ -338,4 +338,4 @@ FIT = (
     propensities.FEW_EFFECTIVE,
     Part("law.cautions", "caution"),
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""

@@ -7,7 +7,7 @@ from adaptinf.claims.claim import Claim
 UNCOMMON = Claim(
     "inference.validity.rare.without_interval", "rewards that differ from the most frequent value", "phrase"
 )
-"""The rarer of two values; what is counted if numbers may be too small."""
+"""The rarer of two values, which is counted if numbers may be too small."""
 CORRECTED = Claim(
     "inference.validity.rare.law_of_parts",
     "Intervals and p-values are corrected for skewness of the rewards, by Hall's transformation for "

@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 LENGTHS = Claim(
     "inference.recommend.table.Recommendation.summary",
-    "Length is the expected length of the 95% interval relative to that of the first method. It is "
+    "Length is the expected length of the 95% interval relative to the first length listed. It is "
     "computed from counts, propensities, and the overall mean and variance of rewards.",
     "note",
 )

@@ -94,7 +94,7 @@ IN_THE_LIMIT = Claim(
 )
 REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)
 ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
-"""For a row of `recommend`, where no estimate is known yet."""
+"""Cautions for a row of `recommend`, before an estimate is known."""
 
 SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
@@ -171,7 +171,7 @@ FIT = (
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""
 
 EXACT = Claim(
     "inference.sequences.sequence_results.SequenceResults.summary",

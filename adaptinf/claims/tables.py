@@ -1,4 +1,4 @@
-"""Text under a table whatever its method: distribution, corrections, adjustments, and units."""
+"""Text under any table: distribution, corrections, adjustments, and units."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ FOOTER = (
     guarantees.AUXILIARY,
     guarantees.SIMULATION_NOISE,
 )
-"""Headings in the order of an explanation."""
+"""Lines below a table, in the order of an explanation."""
 
 HEADINGS = {
     "caution": "Cautions",
@@ -327,7 +327,7 @@ NONE_AGAINST_CONTROL = Claim(
     _FOUND, "It is undecided whether any of {count} arms differs from {control} in {what}.", "phrase"
 )
 OTHERS = {True: Claim(_FOUND, "the other", "phrase"), False: Claim(_FOUND, "the other {count}", "phrase")}
-"""Keyed by whether there is only one."""
+"""Phrases for the other terms, keyed by whether there is only one."""
 DECIDED_TERMS = Claim(_FOUND, "Terms that differ from {null:g}: {decided}.", "phrase")
 UNDECIDED_TERMS = Claim(_FOUND, "It is undecided whether these differ from {null:g}: {undecided}.", "phrase")
 BOTH_TERMS = Claim(_FOUND, "Terms that differ from {null:g}: {decided}; undecided: {undecided}.", "phrase")

@@ -34,7 +34,7 @@ class Assumed(str):
 
 
 def assumptions(clauses: Iterable[str]) -> list[str]:
-    """The note below a table on its assumptions and its target; none without any."""
+    """The note below a table on its assumptions and its target; empty if there are none."""
     note = Assumed(clauses)
     return [note] if note else []
 
@@ -72,7 +72,7 @@ def with_status(clauses: Iterable[str]) -> str:
 
 
 def of_terms(text: str, terms: str) -> str:
-    """A claim, or a note on assumptions, preceded by the terms to which it applies; otherwise a text."""
+    """A claim, or a note on assumptions, or other text, preceded by the terms to which it applies."""
     if isinstance(text, Assumed):
         return Assumed(of_terms(clause, terms) for clause in text.clauses)
     if not isinstance(text, Said):

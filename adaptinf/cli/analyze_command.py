@@ -207,7 +207,7 @@ def _fitted(asked: Asked, data: AdaptiveLog | Sums | PublicLog) -> Results:
 
 
 def _files(sources: Sequence[Path]) -> list[Path] | None:
-    """The files that were read, if they can be read again, so neither streams nor folders."""
+    """The files that were read, if they can be read again, unlike streams and folders."""
     return list(sources) if all(source.is_file() for source in sources) else None
 
 

@@ -133,7 +133,7 @@ def late_page(rng: np.random.Generator) -> Sums:
 
 
 def late_trials(rng: int, trials: int) -> Iterator[Pair]:
-    """The new page sells half a point less than the old one in every week."""
+    """Trials in which the new page sells half a point less than the old one in every week."""
     for generator in _generators(rng, 1, trials):
         contrast = Contrast(late_page(generator), treatment="new", control="old")
         yield Pair(Answer.of(contrast.fit(_NAIVE), -0.005), Answer.of(contrast.fit(), -0.005))
@@ -160,7 +160,7 @@ def mailing(rng: np.random.Generator) -> Sums:
 
 
 def winner_trials(rng: int, trials: int) -> Iterator[Pair]:
-    """The share of readers who open the line that looks best."""
+    """Trials about the share of readers who open the line that looks best."""
     for generator in _generators(rng, 2, trials):
         sums = mailing(generator)
         means, winner = ArmMeans(sums).fit(_NAIVE), Winner(sums).fit()
@@ -216,7 +216,7 @@ EXPERIMENTS = (
     ),
 )
 RECORDED = 500
-"""Results for this number of trials, computed in advance with seed 3; a test recomputes them."""
+"""Number of trials whose results were computed in advance with seed 3; a test recomputes them."""
 
 
 def demonstration(rng: int, trials: int | None = None) -> str:

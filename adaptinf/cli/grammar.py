@@ -116,7 +116,7 @@ def tell(text: str) -> None:
 
 
 def print_help(arguments: argparse.Namespace) -> int:
-    """The actions of a command, if none was requested."""
+    """Print the actions of a command, if none was requested."""
     print(arguments.parser.format_help().rstrip())
     return DONE
 

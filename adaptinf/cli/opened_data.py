@@ -186,7 +186,7 @@ def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
 
 
 def _labels(content: TableSource, action: str | list[str], uses: Mapping[str, Use]) -> dict[str, Any]:
-    """Arms in a column, by their text; empty if there is no such column, or more than one."""
+    """Arms in a column, by their text; empty if there is no such column, or if there are several."""
     if isinstance(action, list):  # A list names columns of 0 and 1, and these names are the arms.
         return {each: each for each in action}
     if list(content.columns).count(action) != 1:

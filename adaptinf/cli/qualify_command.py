@@ -37,7 +37,7 @@ def add_qualify(commands: Any, short: str) -> None:
 
 
 def qualify(arguments: argparse.Namespace) -> int:
-    """Print the result; 1 if a check failed."""
+    """Print the result; the exit code is 1 if a check failed."""
     page: Path | None = arguments.html
     record: Path | None = arguments.json
     sources = [place for place in (arguments.compare,) if place is not None]

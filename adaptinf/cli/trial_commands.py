@@ -387,7 +387,7 @@ _reward.__name__ = "reward"
 
 
 def run_trial(arguments: argparse.Namespace) -> int:
-    """Perform one action; 1 if something was found in the file, 2 if one of several requests was refused."""
+    """Perform one action; return 1 for a finding in the file, 2 if one of several requests was refused."""
     if arguments.action == "create":
         _say(_status(_created(arguments)))
         return DONE
@@ -512,7 +512,7 @@ def _warned() -> Iterator[None]:
 
 
 def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
-    """Answer one request from flags, or those on standard input; 2 if any of the latter is refused."""
+    """Answer one request from flags, or those on standard input; return 2 if any of the latter is refused."""
     names = _FIELDS[arguments.action]
     flags = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if flags:

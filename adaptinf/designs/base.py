@@ -165,7 +165,7 @@ class Stepwise:
         arms : list of labels, or int
             The labels of the arms; a number K stands for the labels 0 to K - 1.
         horizon : int
-            Largest possible number of rounds. Guarantees hold for this number.
+            Largest possible number of rounds. Guarantees refer to this number of rounds.
         features : list of labels, or int, optional
             The contexts that can arrive.
         dimension : int, optional
@@ -179,8 +179,8 @@ class Stepwise:
             rounds, whenever it arrives, and counts as 0 if it has not arrived by then.
         in_time : float, optional
             With `window`: also release the timely successes and failures of each arm once the last window has
-            ended, at this privacy cost in addition to the design's. It must be requested in advance, and
-            contexts must not affect the choice. `ArmMeans.fit("released")` uses these counts.
+            ended, at this privacy cost in addition to the design's. This release must be requested in
+            advance, and contexts must not affect the choice. `ArmMeans.fit("released")` uses these counts.
         rng : int, SeedSequence, Generator or None
             Source of randomness for the coins and for simulated noise.
         noise : {"simulation", "release"}
@@ -191,8 +191,8 @@ class Stepwise:
         Returns
         -------
         Session
-            A session with the methods `assign`, `record` and `log`. For the same rewards and contexts, it
-            makes the same choices as `run` with the same `rng` in a `Tableau` environment.
+            A session with the methods `assign`, `record` and `log`. For the same rewards and contexts, the
+            session makes the same choices as `run` with the same `rng` in a `Tableau` environment.
 
         Raises
         ------
@@ -213,9 +213,10 @@ _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5]
 class Design(Recorded, Stepwise, ABC):
     """Base class of all designs: its parameters are frozen, and validated on construction.
 
-    A subclass supplies its compiled program and its traits; a private design also supplies its guarantee. It
-    may also define the meaning of its codes (statuses of rounds, names of releases and of values reported at
-    the end), its requirements for environments, and whether a round that a `Mixture` overrides is ignored.
+    A subclass supplies its compiled program and its traits; a private design also supplies its guarantee. A
+    subclass may also define the meaning of its codes (statuses of rounds, names of releases and of values
+    reported at the end), its requirements for environments, and whether a round that a `Mixture` overrides is
+    ignored.
 
     Examples
     --------
@@ -360,7 +361,7 @@ class Design(Recorded, Stepwise, ABC):
         env : Environment
             Source of contexts and rewards.
         horizon, replications : int
-            Rounds per run, and the run at which to stop.
+            Rounds per run, and the total number of runs, including those before `start`.
         rng : int, SeedSequence, Generator or None
             Source of randomness.
         start : int
@@ -405,8 +406,8 @@ class Design(Recorded, Stepwise, ABC):
         rng : int, SeedSequence, Generator or None
             Source of randomness; replicate r depends on (rng, r) alone.
         n_jobs : int
-            Workers, -1 for all cores: threads for compiled designs, processes for functions in Python. Their
-            number does not affect the results.
+            Workers, -1 for all cores: threads for compiled designs, processes for functions in Python. The
+            number of workers does not affect the results.
         start : int
             First run, which must be a multiple of 64: the result contains runs `start` to `replications`.
         by_rounds : bool, optional

@@ -33,14 +33,14 @@ class FunctionDesign(Design):
     ----------
     choose : callable
         ``choose(state, context, rng)`` returns one probability per arm, in the order of the environment's
-        arms, from which an arm is drawn; or the number of an arm (0, 1, ...). It must return the same kind of
-        value in every round.
+        arms, from which an arm is drawn; or the number of an arm (0, 1, ...). The function must return the
+        same kind of value in every round.
     update : callable, optional
         ``update(state, context, arm, reward)`` returns the state for the next round, and must not modify the
         old state. If omitted, the state never changes, and rewards cannot affect the choice.
     start : object or callable, optional
-        The initial state, or a function of the number of arms that returns it. It can be any object that can
-        be pickled.
+        The initial state, or a function of the number of arms that returns it. The state can be any object
+        that can be pickled.
     traits : DesignTraits, optional
         Properties that determine how logs may be analysed. By default nothing is assumed: the design may
         adapt to rewards and to contexts.
@@ -163,7 +163,7 @@ class FunctionDesign(Design):
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
     ) -> Program:
-        """The loop over these functions, for one environment and horizon."""
+        """The loop that calls the functions, for one environment and horizon."""
         sees = self.traits.uses_context != "no"
         floor = self.traits.floor
         scale = 0.0 if floor is None else floor.scale / (environment.n_arms if floor.shared else 1)

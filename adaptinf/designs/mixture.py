@@ -37,20 +37,20 @@ class Mixture(Design):
     exploration : float
         Probability of overriding the proposal, in (0, 1].
     decay : float
-        In round t it is exploration * t^-decay.
+        In round t, the probability of an override is exploration * t^-decay.
 
     Notes
     -----
     If delta_t is the probability of an override, an arm's propensity is delta_t / K plus (1 - delta_t) times
-    the design's propensity if it has one, and otherwise times 1 for the proposal and 0 for the others. It is
-    known even if the design's own propensity depends on the noise of private counters, because it is
-    conditional on the proposal. IPW, AIPW and confidence sequences therefore apply to any design.
+    the design's propensity if it has one, and otherwise times 1 for the proposal and 0 for the others. The
+    propensity is known even if the design's own propensity depends on the noise of private counters, because
+    it is conditional on the proposal. IPW, AIPW and confidence sequences therefore apply to any design.
 
     An index design (UCB, PrivateUCB, Thompson, EpsilonGreedy, LinUCB, LinPriv) learns from the arm that was
     actually pulled. A design that works in epochs (SuccessiveElimination, PrivateSuccessiveElimination, the
     best-arm designs) skips the round and repeats the proposal; a design that needs its whole budget may then
-    recommend no arm. LDPBandit and ABSE learn from the pulled arm if it remains in its bin. ConSE and DPConSE
-    keep their schedule and count the arrival, but the reward enters none of their sums.
+    recommend no arm. LDPBandit and ABSE learn from the pulled arm if that arm remains in the bin. ConSE and
+    DPConSE keep their schedule and count the arrival, but the reward enters none of their sums.
 
     The privacy guarantee is that of the design: overrides are determined by coins that do not depend on the
     data; given these coins, each reward enters the same released sums as before, or none. The proposals count
@@ -115,7 +115,7 @@ class Mixture(Design):
     inexact = _own("inexact", "Reason why the design has no exact noise.")
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
-        """As for the design, because overrides draw no noise."""
+        """The design's largest scale, because overrides draw no noise."""
         return self.design.largest_scale(horizon, n_arms)
 
     def exact_sums(self, horizon: int, n_arms: int) -> ExactSums | None:
@@ -128,16 +128,16 @@ class Mixture(Design):
 
     @property
     def statuses(self) -> tuple[Status, ...]:  # type: ignore[override]
-        """As for the design, plus one for overridden rounds if it distinguishes kinds of rounds."""
+        """The design's statuses, plus one for overridden rounds if the design distinguishes its rounds."""
         own = self.design.statuses
         return (*own, _OVERRIDE) if own else ()
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """As for the design: overrides do not use the data."""
+        """The design's guarantee, because overrides do not use the data."""
         return self.design.guarantee(horizon, n_arms)
 
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
-        """As for the design, for the rewards of one round."""
+        """The design's guarantee for the rewards of one round."""
         return self.design.reward_guarantee(horizon, n_arms)
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class Mixture(Design):
         return self._not_skipped(run, self.design._released_rounds(run, horizon))
 
     def _not_skipped(self, run: Run, last: int | None) -> int | None:
-        """Rounds up to a given one, excluding overridden ones if the design skips them."""
+        """Number of rounds up to a given one, without overridden rounds if the design skips these."""
         if last is None or not self.design.skips_overrides:
             return last
         overridden = len(self.design.statuses) or 1

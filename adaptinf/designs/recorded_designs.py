@@ -13,7 +13,7 @@ from adaptinf.log.traits import COLLECTED
 
 
 def rebuilt(record: DesignRecord) -> Design | None:
-    """The design that a record describes and, for a mixture, the one inside it."""
+    """The design that a record describes and, for a mixture, the design inside the mixture."""
     from adaptinf import designs
 
     kind = getattr(designs, record.name, None)

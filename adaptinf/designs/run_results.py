@@ -144,7 +144,7 @@ class Replications:
         Returns
         -------
         ndarray of shape (replications, features, arms, 3)
-            The tallies of these rounds.
+            The tallies of the selected rounds.
         """
         keep = [
             code

@@ -119,7 +119,7 @@ def _ordered(column: Column) -> tuple[Column, BoolArray]:
 
 
 def _no_number(value: Any) -> bool:
-    """Whether a value has no exact float: booleans, time spans, numbers that a float rounds."""
+    """Whether a value has no exact float, as booleans, time spans and numbers that a float rounds."""
     odd = isinstance(value, bool | np.bool_ | np.timedelta64 | complex | np.complexfloating)
     # Half-precision floats cannot represent 2**53, so they are widened before the comparison.
     size = float(value) if isinstance(value, np.floating) else value
@@ -172,7 +172,7 @@ def tell_deviations(subjects: pd.DataFrame, planned: str, actual: str) -> None:
 
 
 def examples(names: Any) -> str:
-    """The first few of some names."""
+    """The first few names, as text."""
     listed = list(names)
     shown = ", ".join(map(str, listed[:_SHOWN]))
     return f"{shown}, ..." if len(listed) > _SHOWN else shown
@@ -342,7 +342,7 @@ def read_adam(
 def _written(
     path: Path | None, subjects: pd.DataFrame, arms: list[str], covariates: list[str], batch: str | None
 ) -> tuple[pd.DataFrame, list[str], list[Reading]]:
-    """Subjects with labels as in a CSV, problems with them, and labels that were left unchanged."""
+    """Subjects with labels as written in a CSV file, problems with them, and labels left unchanged."""
     if path is None:
         return subjects, [], []
     problems = mixed_problems(path, subjects, covariates)

@@ -91,7 +91,7 @@ def nothing_left(form: Form, absent: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Contents of a line: an event, or the code of a problem and where it is."""
+    """Contents of a line: an event, or the code of a problem and its location."""
 
     event: Any
     code: str = ""
@@ -242,7 +242,7 @@ def _trouble(event: Any) -> _Trouble | None:
 
 
 def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
-    """Problems with a ranking of so many actions and with its probabilities."""
+    """Problems with a ranking of this many actions and with its probabilities."""
     ranking, chances = event.get("a"), event.get("p")
     if not isinstance(ranking, list) or not all(type(place) is int for place in ranking):
         return _Trouble("bad-ranking", "a")

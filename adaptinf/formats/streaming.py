@@ -47,7 +47,7 @@ class Clock:
         self._known: list[Any] = []
 
     def read(self, texts: Sequence[Any]) -> tuple[NDArray[np.datetime64], BoolArray]:
-        """Times in UTC, whether each is invalid, and has a time zone unlike earlier ones; (n,) each."""
+        """Times in UTC, and whether each is invalid or has a zone unlike earlier ones; both of shape (n,)."""
         frame = pd.DataFrame({"time": [*self._known, *texts]}, dtype=object)
         times, wrong = read_times(column_of(frame, "time"))
         skipped = len(self._known)
@@ -145,7 +145,7 @@ def survey(source: Path, files: Sequence[Path], action_id: str | None, form: For
 
 
 def schema_of(source: Path, facts: Facts, context: Sequence[str] | None) -> pa.Schema:
-    """Columns of the table; an error lists all that are invalid."""
+    """Columns of the table; a single error lists all invalid ones."""
     kept = facts.kept(context)
     arms = [f"propensity_{arm}" for arm in facts.arms]
     problems = unknown_names("event", kept, facts.counts)
@@ -379,12 +379,12 @@ def convert(
     action_id, context, played, slot : optional
         As in `read_dsjson`, for dsjson only.
     affinities : bool
-        As in `read_open_bandit`, for such a folder only.
+        As in `read_open_bandit`, for an Open Bandit folder only.
 
     Returns
     -------
     int
-        Number of rows; they are those of the reader, in the order of the files.
+        Number of rows, which are the rows that the reader returns, in the order of the files.
 
     Raises
     ------

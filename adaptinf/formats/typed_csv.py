@@ -82,7 +82,7 @@ def as_written(
     context: Collection[str] = (),
     text: Collection[str] = (),
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Columns of a CSV whose labels conversion to numbers would change, and those kept as text."""
+    """Columns of a CSV whose labels would change if converted to numbers, and those kept as text."""
     # Labels are kept as text if Python would write the number or truth value differently (01, 1.50, TRUE).
     # Contexts are kept if they are whole numbers with leading zeros, which are codes, and `text` columns
     # always.

@@ -52,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An event as the ranking for a single choice, or the reason why not; `absent` if it lacks the slot."""
+    """An event as a ranking for a single choice, or the reason for failure; `absent` if it lacks the slot."""
 
     event: dict[str, Any]
     code: str = ""
@@ -73,7 +73,7 @@ def form_problems(form: Form) -> list[str]:
 
 
 def rewritten(event: dict[str, Any], form: Form) -> Rewritten:
-    """The event as the ranking for a single choice; unchanged if it is one, or is checked elsewhere."""
+    """The event as the ranking for a single choice; unchanged if it is one, or if it is checked elsewhere."""
     if not isinstance(event.get("c"), dict):
         return Rewritten(event)
     actions, slots = event["c"].get("_multi"), event["c"].get("_slots")
@@ -104,7 +104,7 @@ def _start(event: dict[str, Any]) -> int | None:
 
 
 def _by_label(event: dict[str, Any]) -> Rewritten:
-    """The labelled action first, with positions counted from 1."""
+    """The event with the labelled action first, and positions counted from 1."""
     start, index = _start(event), event.get("_labelIndex")
     if start is None:
         return Rewritten(event)

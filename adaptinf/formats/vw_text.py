@@ -32,15 +32,15 @@ def read_vw(
     Parameters
     ----------
     path : path
-        Lines ``action:cost:probability | features``; or multi-line examples with one action per line and a
-        blank line between examples.
+        Lines with an action, its cost and its probability, joined by colons, a bar, and features; or
+        multi-line examples with one action per line and a blank line between examples.
     action_id : str, optional
-        Namespace whose text names an action, such as ``"Action"`` for ``|Action article=news``. By default,
+        Namespace whose text names an action, such as ``"Action"`` for ``Action article=news``. By default,
         the label of an action is its number (``--cb``), or its position in the example, counted from 1, which
         is correct only if every example lists the same actions in the same order.
     context : iterable of str, optional
         Shared features to keep, such as ``"User.age"``, which is 0 if an example lacks it; or the text before
-        ``=``, such as ``"User.city"`` for ``|User city=Rome``, as labels. By default, all features that every
+        ``=``, such as ``"User.city"`` for ``User city=Rome``, as labels. By default, all features that every
         example has are kept.
     arms : sequence of labels, optional
         All actions, if ``--cb`` included actions that were never played.

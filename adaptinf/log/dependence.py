@@ -1,13 +1,13 @@
 """Whether the rewards of neighbouring rows with the same arm are similar.
 
-Events recorded twice and returning units can cause this.
+Events that were recorded twice and returning units can make them similar.
 
 Let y be the reward of a row minus the mean of its arm's rewards shortly before, and z that of the next row
 minus the mean of its arm's rewards shortly after. Then y z has mean zero if rewards depend on the past only
 through the choice of arms, regardless of how these were chosen; a level that changes for all arms contributes
 equally to pairs from one arm and from two arms. The mean of y z over pairs with one arm minus that over pairs
 with two, divided by its standard error, is approximately standard normal. Duplicate consecutive rows, or
-units that keep their arm, make it large.
+units that keep their arm, make the statistic large.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from adaptinf.log.validation import LogArrays
 from adaptinf.typing import FloatArray, IntArray
 
 ALARM = 2e-4
-"""One-sided level. The error also includes large products, so heavy tails give no more false alarms."""
+"""One-sided level. The error also includes large products, so heavy tails cause no more false alarms."""
 _NEAR = 20
 """Number of rewards in an arm's local mean: few enough to follow a drift, at the cost of 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
-"""Number of rows up to which all are examined; in longer logs, evenly spaced blocks with this many rows in
-total are examined, because duplication seldom affects only one part of a file.
+"""Number of rows up to which all rows are examined; in longer logs, evenly spaced blocks with this many rows
+in total are examined, because duplication seldom affects only one part of a file.
 """
 
 
 def alike_neighbours(arrays: LogArrays) -> dict[str, float]:
-    """The statistic and its p-value if it is large; empty otherwise, or if either kind of pair is rare."""
+    """The statistic and its p-value; empty if the statistic is not large, or either kind of pair is rare."""
     size = len(arrays.action)
     starts, rows = np.zeros(1, dtype=np.int64), size
     if size > _WHOLE:
@@ -51,7 +51,7 @@ def alike_neighbours(arrays: LogArrays) -> dict[str, float]:
 
 
 def _products(action: IntArray, reward: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Products of neighbouring deviations: for pairs with one arm, and for pairs with two; (T,), (T,)."""
+    """Products of neighbouring deviations for pairs with one arm and with two; inputs have shape (T,)."""
     seen = ~np.isnan(reward)
     at = np.flatnonzero(seen)
     # NumPy sorts 16-bit integers by radix, which is much faster.

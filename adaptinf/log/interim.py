@@ -48,7 +48,7 @@ class Interim(LogColumns):
         stopping : {"fixed", "data-chosen", "planned"}, optional
             Why the analysis ends there, as for `AdaptiveLog`. By default ``"data-chosen"``, because a
             complete log could be cut at the most favourable round. Use ``"fixed"`` if the date of the
-            analysis was set in advance, and ``"planned"`` if a stopping rule was.
+            analysis was set in advance, and ``"planned"`` if a stopping rule was set in advance.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class Interim(LogColumns):
         become upper bounds.
 
         The last batch may be incomplete. Only beginnings can be extracted, because later arms were chosen
-        based on earlier rounds: ``rounds=`` restricts a model to some rounds.
+        based on earlier rounds; to restrict a model to some rounds, use ``rounds=``.
 
         Examples
         --------
@@ -142,13 +142,13 @@ def _slice_end(rounds: object, n_rounds: int) -> int:
 
 
 class _Limit:
-    """A limit, a number or a time, up to which values count."""
+    """A number or a time up to which values count."""
 
     def __init__(self, value: Any, inclusive: bool = True) -> None:
         self._value, self._inclusive = value, inclusive
 
     def holds(self, values: NDArray[Any]) -> BoolArray:
-        """Whether each value is within the limit, in the shape of the values; missing values are not."""
+        """Whether each value is within the limit, an array of the same shape; False for missing values."""
         return np.asarray(values <= self._value if self._inclusive else values < self._value, dtype=bool)
 
 
@@ -179,7 +179,7 @@ def _is_number(value: object) -> bool:
 
 
 def _pending(arrays: LogArrays, count: int) -> BoolArray:
-    """Which of the first outcomes were unknown when the next round began, shape (count,)."""
+    """Which of the first `count` outcomes were unknown when the next round began, of shape (count,)."""
     return np.zeros(count, dtype=bool) if arrays.known is None else arrays.known[:count] > count
 
 
@@ -228,7 +228,7 @@ def _first(values: Any, count: int) -> Any:
 
 
 def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any] | None:
-    """Times at which outcomes became known, for the outcomes that did; shapes (count,)."""
+    """Times at which outcomes became known, without those of pending outcomes; shapes (count,)."""
     if rounds is None or not pending.any():
         return rounds
     absent = np.datetime64("NaT") if rounds.dtype.kind == "M" else np.nan
@@ -236,7 +236,7 @@ def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any]
 
 
 def _problems(log: Any, count: int, later: int, missing: str | None, stopping: str | None) -> list[str]:
-    """Reasons why a log cannot show the outcomes known by then; `later` marks those not yet known."""
+    """Reasons why a log cannot show the outcomes known by then; `later` is the number of unknown ones."""
     told = {} if log.design is None else log.design.parameters
     problems = []
     if left_out := told.get(LEFT_OUT):
@@ -269,7 +269,7 @@ def _problems(log: Any, count: int, later: int, missing: str | None, stopping: s
 
 
 def _by_releases(log: Any) -> bool:
-    """Whether the design's releases determine when it ends."""
+    """Whether the design's releases determine when the design ends."""
     traits = None if log.design is None else log.design.traits
     return traits is not None and traits.outputs is not None and traits.outputs.length == "releases"
 

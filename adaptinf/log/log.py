@@ -41,8 +41,9 @@ class AdaptiveLog(Interim, Publishable):
     Parameters
     ----------
     frame : DataFrame
-        A pandas or polars frame with T rows in time order. It is not modified, and its index is ignored: rows
-        are counted from 0. Tables of Arrow, DuckDB, Dask or another engine are loaded completely.
+        A pandas or polars frame with T rows in time order. The frame is not modified, and its index is
+        ignored: rows are counted from 0. Tables of Arrow, DuckDB, Dask or another engine are loaded
+        completely.
     action : str or list of str
         Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that look the
         same or are equal, booleans mixed with other labels, and numbers mixed with text such as ``"1"`` are
@@ -52,7 +53,8 @@ class AdaptiveLog(Interim, Publishable):
         Numeric column of finite rewards; booleans count as 0 and 1.
     propensity : str or float, optional
         Column with the probability of the chosen arm given everything before the choice, in (0, 1], or one
-        number for all rows. By default, it is taken from the columns of all arms, if there are any.
+        number for all rows. By default, the propensity is taken from the columns of all arms, if there are
+        any.
     propensities : mapping of arm to str or float, or str, optional
         Column with the probability of each arm, chosen or not, in [0, 1], or one number for all rows. A
         string is a pattern for the columns' names if it contains ``{arm}``, such as ``"p_{arm}"``; otherwise
@@ -71,7 +73,7 @@ class AdaptiveLog(Interim, Publishable):
         ratio.
     batch : str, optional
         Column of batches, each of which must be contiguous: numbers, dates or times, which must increase, or
-        labels. They are numbered from 0 in the log.
+        labels. Batches are numbered from 0 in the log.
     unit : str, optional
         Column that identifies the participant. If a unit's arm is drawn once for all of its rounds, the
         propensity in these rounds is that of the draw, or 1 after the first round.
@@ -99,8 +101,8 @@ class AdaptiveLog(Interim, Publishable):
     stopping : {"fixed", "data-chosen", "planned"}, optional
         How the number of rounds was determined: it was fixed in advance; it was chosen after looking at
         outcomes, as in an A/B test that ends at the first p < .05; or it followed from a planned rule. In the
-        last two cases, tables that assume a fixed number of rounds say so. By default they assume that it was
-        fixed.
+        last two cases, tables that assume a fixed number of rounds say so. By default, tables assume that the
+        number was fixed.
     reward_range : (float, float), optional
         Smallest and largest possible reward.
     guarantee : PrivacyGuarantee or dict of its fields, optional
@@ -130,9 +132,9 @@ class AdaptiveLog(Interim, Publishable):
         - ``"design"``: the design that collected the log, from the library or user-defined, its
           `DesignRecord`, or a name. A name alone implies nothing: rewards and contexts may then have affected
           the choice.
-        - ``"context_free"``: True if no contexts, in the log or not, affected the choice of arms. Set it to
-          False if contexts did affect the choice, even if the log does not contain them. By default they may
-          have affected it if the log has contexts and does not name a design that ignores them.
+        - ``"context_free"``: True if no contexts, in the log or not, affected the choice of arms. Set this to
+          False if contexts did affect the choice, even if the log does not contain them. By default, contexts
+          may have affected the choice if the log has contexts and does not name a design that ignores them.
         - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default if there are any),
           ``"estimated"`` or ``"absent"``.
         - ``"feedback_rounds"`` and ``"released_rounds"``: number of rounds whose reward can change a later
@@ -153,11 +155,11 @@ class AdaptiveLog(Interim, Publishable):
     report : LogReport
         A report on reading: rounds, arms and outcomes, and anything that was sorted, converted or dropped.
     arms : tuple of labels
-        All arms; ``arrays.action`` contains positions in it.
+        All arms; ``arrays.action`` contains positions in this tuple.
     units, ids : ndarray, shape (T,), or None
         Values of `unit` and `id`.
     phases : tuple of str
-        Phases in order of first appearance; ``arrays.phase`` contains positions in it.
+        Phases in order of first appearance; ``arrays.phase`` contains positions in this tuple.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
     released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing
         As above.
@@ -171,8 +173,8 @@ class AdaptiveLog(Interim, Publishable):
 
     Notes
     -----
-    A log cannot show whether a propensity really is the probability with which the design chose. It must be
-    the design's own number, not an estimate from a model fitted afterwards (``"propensity_status":
+    A log cannot show whether a propensity really is the probability with which the design chose. A propensity
+    must be the design's own number, not an estimate from a model fitted afterwards (``"propensity_status":
     "estimated"``).
 
     Examples
@@ -277,9 +279,9 @@ class AdaptiveLog(Interim, Publishable):
         arrays : LogArrays
             The columns.
         arms : sequence of labels
-            Plain int, str, bool or float; ``arrays.action`` contains positions in it.
+            Plain int, str, bool or float; ``arrays.action`` contains positions in this sequence.
         phases : sequence of str
-            Names of the phases; ``arrays.phase`` contains positions in it.
+            Names of the phases; ``arrays.phase`` contains positions in this sequence.
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
@@ -355,7 +357,7 @@ class AdaptiveLog(Interim, Publishable):
         units: NDArray[Any] | None = None,
         ids: NDArray[Any] | None = None,
     ) -> None:
-        """Store the user's column names and the names of rounds; rounds, units, ids (T,)."""
+        """Store the user's column names and the names of rounds; rounds, units and ids have shape (T,)."""
         self._names, self._rounds, self.units, self.ids = names, rounds, units, ids
 
     def to_parquet(self, path: str | PathLike[str]) -> None:

@@ -31,7 +31,7 @@ _USES: dict[str, Use] = {
     **dict.fromkeys(("batch", "round", "outcome_round"), "order"),
     "randomised": "flag",
 }
-"""Descriptions of columns that have a single role."""
+"""Uses of the columns that have a single role."""
 
 
 def read_log(path: Any, **options: Any) -> Any:
@@ -62,7 +62,7 @@ def read_log(path: Any, **options: Any) -> Any:
     FileNotFoundError
         If there is no such file.
     FileError
-        If the operating system does not permit reading it.
+        If the operating system does not permit reading the file.
     ParameterError
         If the file is damaged, too large or in another version of the format, is ambiguous, or needs other
         options.
@@ -154,7 +154,7 @@ def own_log(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Pu
 
 
 def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
-    """The log that these arguments of `AdaptiveLog` create from a table; errors state table and lines."""
+    """The log that these arguments of `AdaptiveLog` create from a table; errors name the table and lines."""
     uses = uses_of(options, table.columns)
     frame, told = table.typed(uses, _labels_of(flat_options(options).get("success")))
     try:
@@ -175,7 +175,7 @@ def named_columns(options: Mapping[str, Any]) -> list[str]:
 
 
 def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
-    """The use of each column of a table, given the arguments of a log, or of each named column (None)."""
+    """The use of each column of a table, or of each named column if `columns` is None."""
     uses: dict[str, Use] = {}
     options = flat_options(options)
     for name in columns or ():

@@ -108,9 +108,9 @@ class Promises:
     def person_guarantee(self) -> PrivacyGuarantee | None:
         """The guarantee for a person with all of their rounds; None if units are not given or have one round.
 
-        It refers to `rounds_per_unit` rounds if this number was declared. Otherwise, it refers to the largest
-        number of rounds of any unit in the log, which depends on the data: if this number must not be
-        disclosed, declare a cap instead.
+        The guarantee refers to `rounds_per_unit` rounds if this number was declared. Otherwise, it refers to
+        the largest number of rounds of any unit in the log, which depends on the data: if this number must
+        not be disclosed, declare a cap instead.
         """
         return self._of_persons(self.guarantee)
 
@@ -128,8 +128,8 @@ class Promises:
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
         """The guarantee for the participants of each auxiliary log, who reported before the trial began.
 
-        The unit is the record, the model local and the notion standard: their own actions are not among the
-        trial's outputs.
+        The unit is the record, the model local and the notion standard: the actions of these participants are
+        not among the trial's outputs.
         """
         return auxiliary_guarantees(None if self.design is None else self.design.traits)
 

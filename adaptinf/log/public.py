@@ -40,7 +40,7 @@ _NEVER = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One column or field, whether the guarantee covers it, and why or why not."""
+    """One column or field, whether the guarantee covers it, and the reason."""
 
     name: str
     covered: bool
@@ -115,12 +115,12 @@ class _Facts:
 def column_coverage(
     log: LogColumns, names: Iterable[str], contexts: Collection[str] = ()
 ) -> tuple[Part, ...]:
-    """Columns of a private log, by canonical name, with the contexts that were declared public."""
+    """Coverage of a private log's columns, by canonical name, given the contexts declared public."""
     return tuple(_part(_claims_of(log, name), _Facts(log, name, contexts)) for name in names)
 
 
 def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ...]:
-    """Columns covered by statements of the public part, with the contexts that were declared public."""
+    """Coverage of all columns that may be declared, given the contexts that were declared public."""
     # Coverage follows from what was declared, and never from which columns the log happens to have: that an
     # outcome was late or a participant was erased must not become an output.
     declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
@@ -132,7 +132,7 @@ def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ..
 
 
 def field_coverage(log: LogColumns) -> tuple[Part, ...]:
-    """The contents of a private log other than its columns."""
+    """Coverage of the contents of a private log other than its columns."""
     return tuple(_part(listed, _Facts(log, name)) for name, listed in claims.FIELDS.items())
 
 
@@ -189,8 +189,8 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 class PublicLog:
     """The part of a log covered by its privacy guarantee, with an explanation; see `AdaptiveLog.public`.
 
-    `to_parquet` writes it as one file, which `read_log` reads; `ArmMeans`, `Contrast`, `CATE`, `BinMeans` and
-    `report` accept it, and recompute the published table from its releases.
+    `to_parquet` writes the public part as one file, which `read_log` reads; `ArmMeans`, `Contrast`, `CATE`,
+    `BinMeans` and `report` accept it, and recompute the published table from its releases.
 
     Attributes
     ----------
@@ -340,7 +340,7 @@ class PublicLog:
         return cls(stored.guarantee, stored.facts, stored.releases, stored.rounds, parts)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write releases as CSV, the rounds to ``<name>_rounds``, explanation and facts to ``<path>.json``.
+        """Write releases as CSV, rounds to ``<name>_rounds``, and explanation and facts to ``<path>.json``.
 
         These files are for other programs: `read_log` reads the file of `to_parquet`.
 
@@ -462,7 +462,7 @@ class Publishable:
         -------
         PublicLog
             Releases, declared parameters and, under the standard notion, actions and everything that follows
-            from them, with a reason for every part. It has its own methods for writing files.
+            from them, with a reason for every part. The public part has its own methods for writing files.
 
         Raises
         ------
@@ -474,10 +474,10 @@ class Publishable:
 
         Notes
         -----
-        It never contains rewards, units, coins, seeds, times, counts of missing or clipped outcomes, or a
-        digest of the raw log, against which guesses could be checked. Under the anticipating notion, a
-        participant's own action is omitted as well, and therefore all actions, their counts and propensities
-        by round: a published column would show every participant's own action.
+        The public part never contains rewards, units, coins, seeds, times, counts of missing or clipped
+        outcomes, or a digest of the raw log, against which guesses could be checked. Under the anticipating
+        notion, a participant's own action is omitted as well, and therefore all actions, their counts and
+        propensities by round: a published column would show every participant's own action.
 
         The design's statements are taken as true, as is the declaration of arms, groups of contexts,
         parameters and horizon.

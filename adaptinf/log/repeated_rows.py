@@ -1,14 +1,15 @@
 """Duplicated rows in a log: a file appended to itself, a block read twice, or doubled rows.
 
 Rows in a log may be equal by chance, and so may long stretches of 0/1 rewards. The criterion is therefore the
-improbability of a stretch of equal rows: the sum of -log p over its rewards, where p is the frequency of the
-reward among those of its arm around both places, or after the reward before it, whichever is larger, and at
-least 1/20. Arms, propensities and contexts are ignored, because a design may repeat them. Over all pairs of
-places, the probability of such a stretch is below `ALARM` if rewards are as independent as this assumes.
+improbability of a stretch of equal rows: the sum of -log p over its rewards, where p is the larger of two
+frequencies of the reward, among the rewards of its arm around both places and among those that follow the
+same reward, and at least 1/20. Arms, propensities and contexts are ignored, because a design may repeat them.
+Over all pairs of places, the probability of such a stretch is below `ALARM` if rewards are as independent as
+this criterion assumes.
 
-Stretches are found by windows with as many rows as needed to be unlikely twice. Windows are retained or not
-depending on their hash, so originals and copies are treated alike. Copies in another order are not searched
-for, and copies of single rows only if every row of the log is duplicated in its place.
+Stretches are found by windows that are just long enough to be unlikely to occur twice. Windows are retained
+or not depending on their hash, so originals and copies are treated alike. Copies in another order are not
+searched for, and copies of single rows only if every row of the log is directly followed by its copy.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _HALF = np.uint64(32)
 
 
 def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]:
-    """Number of rows that repeat earlier ones, with the first stretch and its copy; empty if none do."""
+    """Number of rows that repeat earlier ones, with the first stretch and its copy; empty if none exist."""
     # Rows are counted from 0, as in error messages.
     size = len(arrays.action)
     if size < 2 * _LEAST_ROWS:
@@ -113,7 +114,7 @@ class _Rows:
         return mixed
 
     def equal(self, start: int, end: int, lag: int) -> BoolArray:
-        """Whether rows equal those at a given lag, in every column; (end - start,)."""
+        """Whether rows equal those at a given lag in every column, of shape (end - start,)."""
         one, other = slice(start, end), slice(start + lag, end + lag)
         same: BoolArray = self.reward[one] == self.reward[other]
         same &= self.action[one] == self.action[other]
@@ -125,7 +126,7 @@ class _Rows:
         return same
 
     def all_twice(self) -> bool:
-        """Whether each row is duplicated in its place."""
+        """Whether every row is directly followed by its copy."""
         few = 2 * _LEAST_ROWS - 1
         if self.size % 2 or (self.reward[:few:2] != self.reward[1 : few + 1 : 2]).any():
             return False
@@ -185,7 +186,7 @@ def _repeated(rows: _Rows) -> list[tuple[int, int]]:
 
 
 def _pairs(rows: _Rows, width: int) -> tuple[IntArray, IntArray]:
-    """Positions of windows of consecutive rows with the next equal hash at this distance; (n,), (n,)."""
+    """Positions of windows of `width` rows and of the next equal windows, both of shape (n,)."""
     spare = np.uint64(2 if rows.size <= _LONG else 3)
     most, bits = np.uint64(2**64 - 1) >> spare, np.uint64(rows.size.bit_length())
     block = max(_BLOCK, 4 * width)
@@ -230,6 +231,6 @@ def _surprise(arrays: LogArrays, stretch: _Stretch) -> float:
 
 
 def _frequency(given: IntArray, value: IntArray, asked: IntArray, most: int) -> FloatArray:
-    """Share of a row's value among rows with the same condition; (n,), (n,), places (m,); returns (m,)."""
+    """Share of a row's value among rows with the same condition, for the rows `asked`, of shape (m,)."""
     pair = given * most + value
     return np.asarray(np.bincount(pair)[pair[asked]] / np.bincount(given)[given[asked]], dtype=np.float64)

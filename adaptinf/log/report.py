@@ -27,11 +27,11 @@ class Stopping:
     planned: int | None = None
     """Number of rounds declared, if there were fewer."""
     reason: str = ""
-    """The stated reason for stopping it."""
+    """The stated reason for stopping the trial."""
     complete: bool = True
     """Whether no reward is missing, as confidence sequences require."""
     by_looks: bool = False
-    """Whether the log is that of a trial with a plan of looks, which accounts for them."""
+    """Whether the log is that of a trial with a plan that accounts for its looks."""
 
     @classmethod
     def of(cls, log: Any, *, covered: bool = False) -> Stopping:
@@ -73,10 +73,10 @@ KINDS = (
     *("dialect", "dropped", "left out", "caution"),
 )
 """Order: rows were sorted, or are tied. Dates: text was converted to times. Batches: times were truncated to
-periods. Outcome: text was converted to numbers. Propensities: renormalised, or replaced by 0. Labels: kept as
-written although they could be read as numbers or missing values. Dialect: how the text of a file was decoded
-and divided. Dropped: rows that are in the input but not in the log. Left out: columns, features or records
-that were not requested. Caution: what the input cannot determine."""
+periods. Outcome: text was converted to numbers. Propensities: some were renormalised, or replaced by 0.
+Labels: they were kept as written although they could be read as numbers or missing values. Dialect: how the
+text of a file was decoded and divided. Dropped: rows that are in the input but not in the log. Left out:
+columns, features or records that were not requested. Caution: what the input cannot determine."""
 _SILENT = ("left out", "dialect")
 _SHOWN = 12
 
@@ -91,7 +91,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """How a reader treated its input. It is returned by `AdaptiveLog.report`, and can be printed.
+    """How a reader treated its input. A report is returned by `AdaptiveLog.report`, and can be printed.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ def encode_readings(source: str, readings: tuple[Reading, ...]) -> dict[str, Any
 
 
 def decode_readings(stored: Any) -> tuple[str, tuple[Reading, ...]]:
-    """The inverse of `encode_readings`; ValueError for other input."""
+    """The inverse of `encode_readings`; raises ValueError for other input."""
     known = isinstance(stored, Mapping) and set(stored) == {"source", "readings"}
     listed = stored["readings"] if known else None
     if not isinstance(listed, list) or not isinstance(stored["source"], str):

@@ -37,13 +37,13 @@ class StatedPlan(Protocol):
         """The arguments of the plan except the design, as plain values."""
 
     def look(self, log: Any, stage: int | None = None) -> Any:
-        """The state of a trial at its latest look, or at that of a stage."""
+        """The state of a trial at its latest look, or at the look of a given stage."""
 
     def analyse(self, log: Any) -> Any:
         """The results of a trial that has stopped."""
 
     def refusal(self, log: Any) -> str:
-        """The reason why there are no results; empty if there are."""
+        """The reason why there are no results; empty if there are some."""
 
     def assumes(self, log: Any) -> tuple[str, ...]:
         """What the results assume."""

@@ -34,7 +34,7 @@ Phases = Literal["not covered", "calendar", "outputs"]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A lower bound of every arm's propensity: scale * t^-decay in round t.
+    """A lower bound on every arm's propensity: scale * t^-decay in round t.
 
     Attributes
     ----------
@@ -94,8 +94,8 @@ class FreshEpochs:
     """Epochs that each start afresh and release the mean of every remaining arm, with Laplace noise.
 
     In epoch e = 1, 2, ..., each of the m remaining arms is pulled ceil(R) times, where R = max(32 L_1 4^e, 8
-    L_2 2^e) + 1, L_1 = log(8 m e^2 / beta) and L_2 = log(4 m e^2 / beta) / epsilon. Its mean over these pulls
-    is released with noise of scale 1 / (epsilon ceil(R)).
+    L_2 2^e) + 1, L_1 = log(8 m e^2 / beta) and L_2 = log(4 m e^2 / beta) / epsilon. The arm's mean over these
+    pulls is released with noise of scale 1 / (epsilon ceil(R)).
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class DesignTraits:
     floor : Floor or None
         Lower bound on the design's propensities, if there is one.
     stability : Stability or None
-        Whether its arm counts are stable, if known.
+        Whether the design's arm counts are stable, if known.
     dealt : int
         Number of initial rounds per arm that are assigned to the arms in turn, regardless of rewards. The
         floor does not apply to these rounds.
@@ -340,7 +340,7 @@ LATE = "late_counts_as"
 IN_TIME = "in_time_epsilon"
 """Privacy parameter for the released timely successes and failures."""
 IN_TIME_NAMES = ("in_time_successes", "in_time_failures")
-"""Names of these releases, each with one row per arm."""
+"""Names of the releases of timely outcomes, each with one row per arm."""
 AMENDED = "amended_outcomes"
 """Number of outcomes in the log that had other values in the design."""
 REMOVED = "removed_arms"

@@ -26,21 +26,21 @@ Decision = Literal["continue", "reject", "futility", "no rejection", "too few da
 
 
 def no_ends() -> IntArray:
-    """The rounds of the looks of a course before they are known."""
+    """Empty array for the rounds of a course's looks, until they are known."""
     return np.zeros(0, dtype=np.int64)
 
 
 _GROWS = 1.0001
-"""Least ratio of the clocks of two tests: with less, a test adds nothing, and its law is costly."""
+"""Smallest ratio of the clocks of two tests: below it, a test adds nothing, and its law is costly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """When to stop; spent, futility, drop (k,), by look.
+    """The rule for stopping; spent, futility and drop have shape (k,), with one entry per look.
 
-    The level of each look; |z| or z at or below which to stop for futility; and z at or below which one of
-    several treatments is dropped. `least` is the smallest effective number of rewards, and of the rarer
-    outcome, of either arm at a test.
+    The entries are the level of each look; the value at or below which abs(z), or z, stops the trial for
+    futility; and the value of z at or below which one of several treatments is dropped. `least` is the
+    smallest effective number of rewards, and of the rarer outcome, of either arm at a test.
     """
 
     spent: FloatArray
@@ -60,12 +60,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """A trial up to its latest look, counted from 0; tests (m,), the looks at which a test was made.
+    """A trial up to its latest look, counted from 0; tests (m,) are the looks at which a test was made.
 
     `ends` (k,) are the rounds up to each look.
 
-    Shapes (m,): information, slope, bound, z, the standardised scores, as quantiles of the normal
-    distribution unless they are compared by rank. `pvalue` is that of a comparison by rank.
+    Information, slope, bound and z have shape (m,); z contains the standardised scores, as quantiles of the
+    normal distribution unless they are compared by rank. `pvalue` is the p-value of a comparison by rank.
     """
 
     decision: Decision

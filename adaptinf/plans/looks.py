@@ -30,9 +30,9 @@ class Look:
     rejected, dropped : tuple of labels
         Of several treatments, those whose null is rejected, and those that have been dropped, now or earlier.
     planned : tuple of numbers
-        When the plan has looks: numbers of rounds, days since the start, or levels of information.
+        Times of the plan's looks: numbers of rounds, days since the start, or levels of information.
     clock : {"rounds", "date", "information"}
-        What looks are counted in.
+        The unit in which looks are counted.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Look:
 
     @property
     def taken(self) -> str:
-        """When it took place, in words."""
+        """When the look took place, in words."""
         if self.clock != "date":
             return f"after {self.rounds:,} participants"
         return f"on day {said_day(self.planned[self.stage - 1])}, {self.rounds:,} participants"

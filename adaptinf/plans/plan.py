@@ -52,16 +52,16 @@ class Plan(Planning):
         The arms in the design's order, which may be more than the two compared.
     treatment, control : label
         The arms that are compared; the control's mean is subtracted. With a tuple or list of up to four
-        treatments, each is compared with the control, and the probability of rejecting any without effect is
-        at most alpha (closed tests by the joint law of their scores). The trial stops at the first look that
-        rejects a treatment.
+        treatments, each is compared with the control, and the probability of rejecting any treatment without
+        effect is at most alpha (closed tests by the joint law of their scores). The trial stops at the first
+        look that rejects a treatment.
     looks : sequence of int, or of numbers or dates
         Rounds after which there is a look, ascending; the last is the horizon. With ``clock="date"``, days
         since the start, or dates; with ``clock="information"``, levels of information.
     horizon : int, optional
-        Rounds of a trial that does not stop; by default that of the last look. With ``clock="date"``, the
-        largest number of participants; by default `accrual` times the days. With ``clock="information"``, the
-        largest number of participants, which is required.
+        Number of rounds of a trial that does not stop; by default, that of the last look. With
+        ``clock="date"``, the largest number of participants; by default `accrual` times the days. With
+        ``clock="information"``, the largest number of participants, which is required.
     spending : str
         How alpha is spent over the looks, as in `spending_bounds`. At each look, the classical designs spend
         the amount that they would if information grew in proportion to the number of rounds.
@@ -69,7 +69,7 @@ class Plan(Planning):
         Parameters of the spending families, as in `spending_bounds`.
     futility : float or sequence of float, optional
         Stop if the standardised score at a look before the last (for two-sided tests, its absolute value) is
-        at most this. Futility is not binding: a trial may continue, and levels do not depend on it.
+        at most this value. Futility is not binding: a trial may continue, and levels do not depend on it.
     drop : float or sequence of float, optional
         One of several treatments is dropped if its standardised score at a look before the last is at most
         this value. The design continues with the other arms. Dropping is not binding either: the critical
@@ -88,15 +88,15 @@ class Plan(Planning):
         Ranks are exact at any sample size if no arm has an effect on anyone; of several treatments, the
         largest score is compared. Counts are exact if success rates are constant; they require a design that
         `audit.exact` supports and at most 400 rounds, and compare pooled score statistics given the number of
-        successes. Both give no interval and require a margin of 0.
+        successes. Neither gives an interval, and both require a margin of 0.
     replays : int
         Number of replays.
     seed : int
         Seed of the replays, which is part of the plan, so that a look can be repeated.
     least : float
         Smallest effective number of rewards of either arm for a test at a look and, if rewards are 0 and 1,
-        smallest number of either outcome. The alpha of a look with fewer is carried over to the next look.
-        Comparisons by rank do not require a minimum.
+        smallest number of either outcome. The alpha of a look with fewer rewards is carried over to the next
+        look. Comparisons by rank do not require a minimum.
 
     delay : int or distribution
         In simulations: the number of further rounds after which an outcome is known; or a distribution of
@@ -118,8 +118,8 @@ class Plan(Planning):
         If the plan was changed after some looks, the shares of its former length at which these were planned;
         see `amended`.
     strata : str, optional
-        Column of the log, such as a context known before the choice. Scores then predict rewards within its
-        values, and are summed over these.
+        Column of the log, such as a context known before the choice. Scores then predict rewards within each
+        value of the column, and are summed over the values.
 
     Raises
     ------
@@ -217,8 +217,8 @@ class Plan(Planning):
         Parameters
         ----------
         log : AdaptiveLog
-            The trial so far, with every arm's propensities. Its arms are the plan's, or numbers from 0 in the
-            plan's order, as in simulations.
+            The trial so far, with every arm's propensities. The log's arms are those of the plan, or numbers
+            from 0 in the plan's order, as in simulations.
         stage : int, optional
             Number of the look, from 1, by default that of the latest; later rounds are then not used.
         as_of : number, date, datetime or str, optional
@@ -236,7 +236,7 @@ class Plan(Planning):
         ParameterError
             If the log has other arms, has not reached the look, or lacks times.
         InvalidForLog
-            If propensities are missing, or rewards are, other than at random.
+            If propensities are missing, or rewards are missing other than at random.
         """
         course = self.course(log, stage, as_of)
         if course is None:
@@ -325,7 +325,7 @@ class Plan(Planning):
         return CommitteeReport(self, log, closed)
 
     def _overrun(self, log: AdaptiveLog, course: Course) -> StoppedResults:
-        """By stage-wise ordering, with all data in place of the last look that tested something."""
+        """Results by stage-wise ordering, with all data in place of the last look that tested something."""
         process = self.process(log, np.array([log.n_rounds]))
         assert process is not None
         more = log.n_rounds - int(course.ends[course.tests[-1]])
@@ -363,7 +363,7 @@ class Plan(Planning):
         return self._told(log, course, [self._leading(log, course)], numbers, reference, notes)
 
     def _counted(self, log: AdaptiveLog, course: Course) -> StoppedResults:
-        """By the exact distribution of the counts."""
+        """Results by the exact distribution of the counts."""
         z = float(course.z[-1])
         total = int(log.arrays.reward[: course.rounds].sum())
         value = abs(z) if self.sides == 2 else z
@@ -385,7 +385,7 @@ class Plan(Planning):
         reference: StagewiseReference | RankReference | RepeatedReference,
         notes: Sequence[str],
     ) -> StoppedResults:
-        """The result with the assumptions of every method; numbers, estimates and standard errors."""
+        """The result with the assumptions of every method; `numbers` are estimates and standard errors."""
         rounds, found = int(course.ends[course.tests[-1]]), profile_of(log).propensities_found
         if rounds < log.n_rounds:
             notes = [*notes, claims.OVERRUN(more=log.n_rounds - rounds)]

@@ -149,7 +149,7 @@ def limit_problems(name: str, given: Any, found: FloatArray | None) -> list[str]
 
 
 def law_problems(law: Any, margin: Any, design: Any, n_arms: int, rounds: FloatArray | None) -> list[str]:
-    """Requirements of the laws that are exact; rounds (k,) of the looks, None if something else is wrong."""
+    """Problems with the exact laws; rounds (k,) are those of the looks, None if something else is wrong."""
     if law == "rerandomization" and margin != 0.0:
         return [f"margin must be 0, because re-randomisation tests a difference of 0, got {margin!r:.20}"]
     return count_problems(design, n_arms, rounds, margin) if law == "exact" else []

@@ -76,9 +76,9 @@ class PlanCharacteristics(PlanTable):
         last one used.
 
         For several treatments, `rejected` refers to any of them; `family_error` to any whose null is true;
-        `rejected_best` to the best; and `rejected_all` to all. `coverage` is that of all simultaneous
-        intervals together. Each has its own `difference_<arm>`, `rejected_<arm>`, `dropped_<arm>` (it was
-        dropped before the stop), `bias_<arm>` and `rmse_<arm>`.
+        `rejected_best` to the best; and `rejected_all` to all. `coverage` is the joint coverage of all
+        simultaneous intervals. Each treatment has its own `difference_<arm>`, `rejected_<arm>`,
+        `dropped_<arm>` (it was dropped before the stop), `bias_<arm>` and `rmse_<arm>`.
     looks : DataFrame
         One row per environment and look: `rounds`, `day` or `information`; `stopped`,
         `rejected` and `futility` at this look, and `rejected_so_far`.
@@ -208,8 +208,9 @@ def simulated(
 ) -> tuple[dict[str, FloatArray], str]:
     """The numbers that describe each trial, and the first error.
 
-    By name (r,), `rounds` of each arm (r, K), and those of `each` treatment. If errors are counted, trials
-    that fail are omitted. Without estimates, only decisions are made.
+    Arrays by name have shape (r,), and `rounds` of the arms (r, K); `each` contains the numbers of each
+    treatment. If errors are counted, trials that fail are omitted. Without estimates, only decisions are
+    made.
     """
     starts, told = range(0, replications, BLOCK), (count, estimates, replications >= MANY)
     jobs = (
@@ -238,7 +239,7 @@ def _block(
     estimates: bool,
     fast: bool,
 ) -> tuple[list[FloatArray], str]:
-    """Trials that share a stream of random numbers, (numbers + K,) each, and the first error."""
+    """Numbers of trials that share a stream of random numbers, (numbers + K,) each, and the first error."""
     rng = np.random.default_rng(child(seed, block))
     found: list[FloatArray] = []
     first = ""

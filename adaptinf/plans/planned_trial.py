@@ -66,7 +66,7 @@ class PlannedTrial(StoredPlan):
         Parameters
         ----------
         **changes
-            Arguments of the class and their new values; the others stay as they are.
+            Arguments of the class and their new values; the other arguments remain unchanged.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class PlannedTrial(StoredPlan):
 
     @property
     def clock(self) -> str:
-        """What looks are counted in."""
+        """The unit in which looks are counted."""
         return str(self.given["clock"])
 
     @property
@@ -104,18 +104,18 @@ class PlannedTrial(StoredPlan):
 
     @property
     def fractions(self) -> FloatArray:
-        """Shares of the plan's length by which alpha is spent, (k,)."""
+        """Shares of the plan's length by which alpha is spent, of shape (k,)."""
         found = np.asarray(self.looks / self.looks[-1], dtype=np.float64)
         found[: len(self.given["earlier"])] = self.given["earlier"]
         return np.maximum.accumulate(found)
 
     def spent(self, level: float) -> FloatArray:
-        """Level on one side that each look may spend, shape (k,), of a level on one side.
+        """One-sided level that each look may spend, of shape (k,), out of a given one-sided level.
 
         Parameters
         ----------
         level : float
-            Of all looks together, between 0 and 0.5.
+            One-sided level of all looks together, between 0 and 0.5.
         """
         fractions = self.fractions
         if self.spending in SPENDING:
@@ -176,7 +176,7 @@ class PlannedTrial(StoredPlan):
 
     @cached_property
     def count_bounds(self) -> list[FloatArray]:
-        """Their critical values by the total number of successes, (rounds + 1,) each."""
+        """Critical values of the looks by total number of successes, (rounds + 1,) each."""
         return self.count_looks.bounds()
 
     @property
@@ -243,12 +243,12 @@ class PlannedTrial(StoredPlan):
         return None if processes is None else self.lead(processes)
 
     def processes(self, log: AdaptiveLog, ends: IntArray | None = None) -> ScoreProcesses | None:
-        """Scores of every treatment at looks, by default those that a log has reached; None without any."""
+        """Scores of every treatment at looks, by default those that a log has reached; None if none exist."""
         looks = self._reached(log) if ends is None else ends
         return inflated(self.plain_processes(log, looks), self.inflation) if len(looks) else None
 
     def plain_processes(self, log: AdaptiveLog, ends: IntArray) -> ScoreProcesses:
-        """Scores of every treatment after some rounds, (k,), without the factor of `calibrate`."""
+        """Scores of every treatment after the rounds `ends` (k,), without the factor of `calibrate`."""
         if log.arrays.propensities is None:
             raise InvalidForLog("Plan", EVERY_ONE_NEEDED(), [])
         return stratified_processes(log, self.strata, self.codes(log), ends, self.margin)
@@ -271,7 +271,7 @@ class PlannedTrial(StoredPlan):
         return float(self._information(log, np.array([min(log.n_rounds, self.horizon)]))[0])
 
     def _information(self, log: AdaptiveLog, ends: IntArray) -> FloatArray:
-        """Information after some rounds of a log, (k,)."""
+        """Information after the rounds `ends` of a log, of shape (k,)."""
         found = self.plain_processes(log, ends)
         assert log.arrays.propensities is not None
         possible = log.arrays.propensities[(ends - 1)[:, None], list(self.codes(log)[:-1])]
@@ -292,7 +292,7 @@ class PlannedTrial(StoredPlan):
         return tuple(map(log.arms.index, (*self.treatments, self.control)))
 
     def refusal(self, log: AdaptiveLog) -> str:
-        """The reason if `analyse` refuses a log; otherwise empty.
+        """The reason why `analyse` refuses a log; empty if it accepts the log.
 
         Parameters
         ----------

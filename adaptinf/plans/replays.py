@@ -73,12 +73,12 @@ def leading(processes: ScoreProcesses, sides: int) -> ScoreProcess:
 
 
 def statistics(process: ScoreProcess) -> FloatArray:
-    """Standardised scores, 0 if rewards did not vary; (looks,)."""
+    """Standardised scores, 0 if rewards did not vary, of shape (looks,)."""
     return np.nan_to_num(process.z, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def follow_by_rank(process: ScoreProcess, replays: FloatArray, rule: Rule) -> Course:
-    """The course of a trial among its replays; replays (replays, looks).
+    """The course of a trial among its replays, whose scores have shape (replays, looks).
 
     Up to each look, the share of all paths that have stopped is at most the level spent by then. The paths
     that stop at a look are those with the largest statistics among the remaining ones; tied paths stop

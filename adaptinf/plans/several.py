@@ -1,12 +1,12 @@
 """Decisions of a plan with several treatments and one control: closed tests at each look.
 
 A hypothesis states that certain treatments have no effect. Each hypothesis has its own test: at every look,
-the largest of their standardised scores is compared with the critical value at which their joint law spends
-the level of the look. A treatment is rejected once the tests of all hypotheses that contain it have rejected,
-so that the probability of rejecting any treatment without effect is at most alpha.
+the largest standardised score of its treatments is compared with the critical value at which their joint law
+spends the level of the look. A treatment is rejected once the tests of all hypotheses that contain it have
+rejected, so that the probability of rejecting any treatment without effect is at most alpha.
 
 A treatment that was dropped is no longer tested, but enters the critical values of the others as if it had
-continued. These are therefore valid regardless of why it was dropped.
+continued. The critical values are therefore valid regardless of why it was dropped.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ClosedTests:
         return self._test(members).until(look)[0]
 
     def rejected(self, j: int, look: int) -> float:
-        """Smallest excess over the hypotheses that contain a treatment; it is rejected from 0."""
+        """Smallest excess over hypotheses that contain a treatment; at least 0 means that it is rejected."""
         others = [one for one in range(self.scores.many) if one != j]
         least = math.inf
         for size in range(len(others), -1, -1):
@@ -170,7 +170,7 @@ def left(propensities: FloatArray, codes: tuple[int, ...], looks: IntArray) -> I
 
 
 class Following:
-    """A trial from look to look. It stops at the first that rejects a treatment, or once none is left.
+    """A trial from look to look. It stops once a look rejects a treatment, or none is left.
 
     `gone` (J,) is the first look without each treatment.
     """
@@ -186,7 +186,7 @@ class Following:
         self.decision: Decision = "continue"
 
     def proceed(self, processes: ScoreProcesses, absent: IntArray) -> None:
-        """The next look; absent (J,), the first look without each treatment according to the log."""
+        """Proceed to the next look; absent (J,) is the first look without each treatment, by the log."""
         self._look += 1
         look, scores, rule = self._look, self._scores, self._rule
         self.gone = np.where(self._leaves < _NEVER, self._leaves, absent)

@@ -23,7 +23,7 @@ _LEAST, _MOST = 1e-12, 0.998
 
 
 def look_of(course: SeveralCourse, treatments: tuple[Any, ...]) -> dict[str, Any]:
-    """Numbers of a look at several treatments: those of the leading one, and which are rejected or left."""
+    """Numbers of a look at several treatments: those of the leading one, and which are rejected or gone."""
     j, look = course.leading, course.look
     numbers = {"statistic": math.nan, "bound": math.nan, "leading": None}
     if j is not None:
@@ -46,8 +46,8 @@ class RepeatedReference:
     The critical values of the hypothesis about all treatments hold simultaneously at every look, for any
     differences, so the intervals are valid regardless of why the trial stopped.
 
-    `spent` gives the level on one side of each look, (k,), from the level of one side of all looks. Intervals
-    are those of the last look at which a treatment was tested; without a test, numbers are NaN.
+    `spent` gives the one-sided level of each look, (k,), from the one-sided level of all looks. Intervals are
+    those of the last look at which a treatment was tested; without a test, numbers are NaN.
     """
 
     processes: ScoreProcesses
@@ -113,7 +113,7 @@ class RepeatedReference:
         return ClosedTests(self.course.closed.scores, self.spent(0.5 * alpha), 2)
 
     def _score(self, j: int, difference: float) -> float:
-        """Standardised score at the last test, if this is the difference, as a normal quantile."""
+        """Standardised score at the last test under a given difference, as a normal quantile."""
         score, slope, clock, effective = self._last[j].tolist()
         return normal_score((score - (difference - self.origin) * slope) / math.sqrt(clock), effective - 1.0)
 

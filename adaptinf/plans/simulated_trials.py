@@ -23,7 +23,7 @@ from adaptinf.simulation.functions import draw_potential, empty_potential
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MANY = 256
-"""Number of trials with delays from which on compiling the steps of a design saves time."""
+"""Number of trials with delays above which compiling the steps of a design saves time."""
 
 
 def late_problems(plan: PlannedTrial) -> list[str]:
@@ -47,7 +47,7 @@ def late_problems(plan: PlannedTrial) -> list[str]:
 
 
 def late_environment_problems(environment: Environment, rounds: int) -> list[str]:
-    """The reasons if outcomes of an environment cannot arrive late."""
+    """The reasons why outcomes of an environment cannot arrive late."""
     if environment.dimension or environment.delayed:
         told = "context vectors" if environment.dimension else "its own delays"
         return [f"{type(environment).__name__} has {told}, so delay and dropout must be 0"]
@@ -130,7 +130,7 @@ def _without_lost(log: AdaptiveLog, kept: BoolArray, n_arms: int) -> AdaptiveLog
 
 
 class Followed(NamedTuple):
-    """A simulated trial, at least up to its stop; action, reward (T,) of participants with outcomes."""
+    """A simulated trial, at least up to its stop; action and reward (T,) of participants with outcomes."""
 
     action: IntArray
     reward: FloatArray
@@ -205,5 +205,5 @@ def calendar_numbers(
 
 
 def mean_of(reward: FloatArray) -> float:
-    """The mean reward; 0 without any."""
+    """The mean reward; 0 if there are no rewards."""
     return float(reward.mean()) if len(reward) else 0.0

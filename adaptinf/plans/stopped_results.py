@@ -35,7 +35,7 @@ class StagewiseReference:
 
 
 COUNTS = "the exact distribution of counts"
-"""Name of the reference for success rates that are constant."""
+"""Name of the reference distribution for constant success rates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

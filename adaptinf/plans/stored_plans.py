@@ -24,7 +24,7 @@ from adaptinf.plans.looks import Look
 from adaptinf.typing import FloatArray, IntArray, Validity
 
 UNITS = {"rounds": "rounds", "date": "day", "information": "information"}
-"""Column for what each clock counts."""
+"""Name of the column for the unit of each clock."""
 
 
 class StoredPlan:
@@ -96,12 +96,12 @@ class StoredPlan:
 
     @property
     def _planned(self) -> tuple[float, ...]:
-        """When all looks are: rounds, or days since the start."""
+        """Times of all looks: rounds, or days since the start."""
         return tuple(self.looks.tolist())
 
 
 def stage_problems(stage: Any, reached: int, rounds: int) -> list[str]:
-    """Problems with the number of a look, if a log has reached some."""
+    """Problems with the number of a look, given how many looks a log has reached."""
     problems = COUNT("stage", stage)
     if not problems and stage > reached:
         problems = [f"look {stage} has not been reached: after {rounds:,} rounds, only {reached} looks have"]

@@ -5,8 +5,8 @@ function creates its own figure with pyplot, as wide as a journal column (3.4 in
 At most eight series are coloured, safely for colour-blind readers, and also differ in their markers; the
 others are grey. ``plots.theme("dark")`` draws on a dark background.
 
-Each plot is drawn from a tidy frame, which ``plots.forest.frame(...)`` and the like return: these take the
-arguments that determine the numbers, and do not require matplotlib.
+Each plot is drawn from a tidy frame, which ``plots.forest.frame(...)`` and its counterparts return: these
+take the arguments that determine the numbers, and do not require matplotlib.
 """
 
 from adaptinf.plots.calibration_plots import bias, coverage, pvalues

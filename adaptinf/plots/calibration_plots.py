@@ -252,8 +252,9 @@ def coverage(
     ax : Axes, optional
         Axes to draw on; by default a new figure of column width.
     measure : {"coverage", "rejected"}
-        Share of intervals that contain the truth, compared with the nominal level; or share that exclude the
-        null, compared with the nominal size. If the null differs from the truth, the latter is the power.
+        Share of intervals that contain the truth, compared with the nominal level; or share of intervals that
+        exclude the null, compared with the nominal size. If the null differs from the truth, the latter is
+        the power.
     alpha : float
         One minus the confidence level of the binomial intervals (Wilson), between 0 and 0.5.
     limits : (float, float), optional
@@ -474,7 +475,7 @@ def pvalues(
     Notes
     -----
     The grey band contains the count in one bin of uniform p-values with probability 0.95 (binomial), for the
-    smallest sample if sizes differ. Shares are of the available p-values; the legend gives the number of
+    smallest sample if sizes differ. Shares refer to the available p-values; the legend gives the number of
     trials without one. The last bar is cut off and labelled with its share if it would dwarf the others,
     because corrected p-values accumulate at 1. A p-value on the boundary between two bins belongs to the
     upper one, and 1 to the last.

@@ -13,7 +13,7 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 Drawn = TypeVar("Drawn", covariant=True)
 Numbers = Callable[Concatenate[list[str], Q], pd.DataFrame]
-"""Creates a frame; it accepts earlier problems, so that one error lists everything."""
+"""Function that creates a frame, and accepts earlier problems, so that one error lists everything."""
 
 
 class Picture(Protocol[P, Q, Drawn]):

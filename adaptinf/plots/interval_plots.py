@@ -416,9 +416,9 @@ def winner(
 
     Notes
     -----
-    The naive interval ignores the selection, and is centred at the winning estimate. The others are drawn
-    with the median-unbiased estimate, as in the table of a fit with that method. If arms are tied, the choice
-    between them was made in some other way; only the projection is then valid and drawn.
+    The naive interval ignores the selection, and is centred at the winning estimate. The other intervals are
+    drawn with the median-unbiased estimate, as in the table of a fit with that method. If arms are tied, the
+    choice between them was made in some other way; only the projection is then valid and drawn.
 
     Examples
     --------
@@ -503,7 +503,7 @@ def _ends(series: list[Series], others: list[float], limits: Any) -> tuple[float
 
 
 def _asked(table: pd.DataFrame) -> str:
-    """Axis label: for a single result, with the arm that won."""
+    """Axis label, which names the winning arm if there is a single result."""
     kinds = table["quantity"].unique()
     label = str(kinds[0]) if len(kinds) == 1 else "estimate"
     if table["result"].nunique() > 1:

@@ -76,7 +76,7 @@ def by_name(
 
 
 def unit_problems(results: Any, unit: str | None) -> list[str]:
-    """The problem with a unit that is given for lifts, which have none."""
+    """The problem that a unit is given for lifts, which have no unit."""
     several = results.values() if isinstance(results, Mapping) else [results]
     kinds = {one.kind for each in several if isinstance(each, Results) for one in each.estimands}
     return [NO_UNIT()] if unit is not None and not kinds.isdisjoint(LIFTS) else []
@@ -126,7 +126,7 @@ def row_labels(named: Mapping[str, Results], rows: Sequence[str]) -> tuple[Any, 
 
 
 def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]:
-    """Terms that were requested; adds problems with them."""
+    """Terms that were requested; problems with them are added to `problems`."""
     if isinstance(terms, str) or not isinstance(terms, Sequence) or not terms:
         problems.append(f"terms must be a list of terms, got {terms!r:.60}")
         return known
@@ -161,7 +161,7 @@ _LABEL, _LINES, _REMARK = 22, 6, 54
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One estimate with its interval in each of n rows; estimate, low, high (n,), present (n,)."""
+    """One estimate with its interval in each of n rows; estimate, low, high and present have shape (n,)."""
 
     label: str
     estimate: FloatArray
@@ -224,7 +224,7 @@ def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tup
 
 
 def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
-    """Axes with one labelled row per label, from top to bottom, in a figure of sufficient height."""
+    """Axes with one row per label, from top to bottom, in a figure of sufficient height."""
     wrapped = [_wrapped(label) for label in labels]
     tall = max(0.24, 0.13 * series + 0.04, 0.125 * max(label.count("\n") + 1 for label in wrapped) + 0.06)
     own = prepared(ax, height=0.55 + tall * len(labels), grid="x")

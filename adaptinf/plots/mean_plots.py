@@ -121,7 +121,7 @@ def _counted(log: AdaptiveLog, keep: BoolArray, arms: list[Any]) -> pd.DataFrame
 
 
 def _estimated(log: AdaptiveLog, keep: BoolArray, frame: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Means of the arms present in the rounds, by the default method for these."""
+    """Means of the arms present in the rounds, by the default method for these rounds."""
     seen = (frame["pulls"] > 0).to_numpy()
     if not seen.any():
         return frame
@@ -257,7 +257,7 @@ def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, arms: int) -> An
 
 
 def _part(length: Any, share: float) -> Any:
-    """A quantile of interval lengths, as a share."""
+    """A quantile of interval lengths, given as a share."""
     return (length.astype("timedelta64[us]").astype(np.int64) * share).astype("timedelta64[us]")
 
 

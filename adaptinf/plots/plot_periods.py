@@ -29,7 +29,7 @@ class Stretches:
     """Stretches of a log's rounds; `place` gives each round's stretch, shape (T,).
 
     `start` and `end`, shape (s,), are the positions at which a stretch begins and ends on the axis: dates,
-    halves between the numbers of batches, or the rounds at its ends.
+    midpoints between the numbers of batches, or the rounds at its ends.
     """
 
     place: IntArray
@@ -87,7 +87,7 @@ def stretches(log: AdaptiveLog, every: int | str | None = None, most: int = _MOS
 def even_stretches(
     n_rounds: int, every: int | None = None, dates: NDArray[Any] | None = None, most: int = _MOST
 ) -> Stretches:
-    """Stretches of a given number of rounds, or of a round number for at most half of `most`."""
+    """Stretches of `every` rounds, or of a round number of rounds that gives at most half of `most`."""
     size = _width(n_rounds, most // 2) if every is None else int(every)
     place = np.arange(n_rounds, dtype=np.int64) // size
     name = "round" if size == 1 else f"{size:,} rounds"
@@ -98,7 +98,7 @@ def even_stretches(
 
 
 def steps_of_sums(sums: Sums) -> Stretches:
-    """The batches in sums; their single rounds are not known."""
+    """The batches in sums, whose single rounds are not known."""
     batches, none = np.asarray(sums.batches), np.zeros(0, dtype=np.int64)
     if batches.dtype.kind == "M":
         return _between(np.arange(batches.size), batches, "batch")
@@ -107,7 +107,7 @@ def steps_of_sums(sums: Sums) -> Stretches:
 
 
 def _readable(dates: NDArray[Any], most: int) -> Stretches | None:
-    """Periods in the finest unit that does not give too many; None if the log is too short for them."""
+    """Periods in the finest unit that gives at most `most` of them; None if the log is too short."""
     for every in PERIODS:
         found = _of_dates(dates, every)
         span = (found.end[-1] - found.start[0]) / (found.end[0] - found.start[0])
@@ -154,8 +154,8 @@ def _width(n_rounds: int, steps: int) -> int:
 def step_path(table: pd.DataFrame, columns: tuple[str, ...]) -> tuple[NDArray[Any], list[FloatArray]]:
     """A step line through a frame with start and end: three points per step, with gaps where needed.
 
-    Returns the positions of the points on the axis, and each column at them; the middle point of a step is
-    for markers.
+    Returns the positions of the points on the axis, and each column at these points; the middle point of a
+    step is for markers.
     """
     start, end = table["start"].to_numpy(), table["end"].to_numpy()
     middle = start + (end - start) / 2

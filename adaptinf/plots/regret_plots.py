@@ -42,7 +42,7 @@ _Z = 1.959963984540054
 
 
 class Curve(NamedTuple):
-    """Regret over rounds with a band; each has shape (points,), with the rounds ascending."""
+    """Regret over rounds with a band; all arrays have shape (points,), and rounds ascend."""
 
     rounds: FloatArray
     mean: FloatArray
@@ -115,8 +115,8 @@ def regret(
     ax : Axes, optional
         Axes to draw on; by default a new figure of column width.
     band : {"runs", "mean"}
-        The central 90% of the runs, or the 95% interval for their mean. It is ignored for curves that have
-        their own band.
+        The central 90% of the runs, or the 95% interval for their mean. The option is ignored for curves that
+        have their own band.
     bounds : mapping of str to (rounds, values), optional
         Theoretical bounds, drawn as grey lines.
     log_scale : bool
@@ -252,7 +252,7 @@ def frontier(
     ax : Axes, optional
         Axes to draw on; by default a new figure of column width.
     product : float, optional
-        Whether to draw the line on which error times regret equals this number.
+        If given, the line on which error times regret equals this number is drawn.
     error : str
         Description of the error, for the label.
     unit : str, optional

@@ -149,7 +149,7 @@ def confidence_sequence(
     terms : sequence of str, optional
         The terms to draw; by default all.
     alpha : float
-        One minus the confidence level, between 0 and 0.5; it holds for all rounds simultaneously.
+        One minus the confidence level, between 0 and 0.5; the level holds for all rounds simultaneously.
     rounds : sequence of int, optional
         Rounds at which the sequence is computed; by default about ten per power of ten, or about fifty on
         other axes.

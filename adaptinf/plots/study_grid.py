@@ -68,7 +68,7 @@ class _Layout:
 
     @property
     def height(self) -> float:
-        """Size of a panel, in inches."""
+        """Height of a panel, in inches."""
         return float(self.centre[-1] + self.half[-1])
 
 

@@ -91,8 +91,8 @@ def theme(name: str | None = None, *, width: float | None = None) -> Iterator[No
     Parameters
     ----------
     name : {"light", "dark"}, optional
-        The colours of the background, and of text and axes. The colours of series are visible on both. The
-        default is the current settings of matplotlib.
+        The colours of the background, and of text and axes. The colours of series are visible on both
+        backgrounds. The default is the current settings of matplotlib.
     width : float, optional
         Width of new figures in inches; by default 3.4, one column of most journals. Grids of panels are
         always 7 inches wide.
@@ -483,7 +483,7 @@ def _last_known(values: Any) -> float:
 
 
 def apart(heights: FloatArray, gap: float) -> FloatArray:
-    """Ascending heights in [0, 1], at least a gap apart, moved as little as possible; (n,)."""
+    """Ascending heights (n,) in [0, 1], moved as little as possible to be at least a gap apart."""
     steps = gap * np.arange(heights.size)
     free = isotonic_regression(heights - steps).x
     room = max(0.0, 1.0 - (steps[-1] if heights.size else 0.0))

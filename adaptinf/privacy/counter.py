@@ -188,7 +188,7 @@ class Counter:
 
     @property
     def sensitivity(self) -> float:
-        """Largest change in an item, on the grid in a release."""
+        """Largest change in an item between neighbours; in a release, on the grid."""
         return float(self._moved * self._unit)
 
     @property
@@ -324,7 +324,7 @@ class Counter:
 
     @property
     def _unit(self) -> Fraction:
-        """The value of one unit of the sums."""
+        """The value that one unit of the stored sums represents."""
         return Fraction(1) if self._generator is not None else Fraction(self._width) / GRID_UNITS
 
     def _item_moves(self, sensitivity: float | None) -> Fraction:

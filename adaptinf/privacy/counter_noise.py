@@ -137,7 +137,7 @@ def octave_grid(slots: int, points_an_octave: int = 4) -> FloatArray:
 def counter_quantiles(counter: str, horizon: int, points_an_octave: int = 4) -> tuple[FloatArray, FloatArray]:
     """Table of the 1 - 1/t quantiles of a counter's noise at epsilon = 1, for every possible distribution.
 
-    Returns shape grid (g,), quantiles (g, rows).
+    The grid has shape (g,), and the quantiles (g, rows).
     """
     slots = counter_slots(horizon)
     grid = octave_grid(slots, points_an_octave)
@@ -180,7 +180,7 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
 def counter_tail_bounds(counter: str, horizon: int) -> tuple[FloatArray, FloatArray]:
     """Table of bounds on a counter's noise at epsilon = 1 that fail with probability 1/t, by distribution.
 
-    Returns shape grid (g,), bounds (g, rows).
+    The grid has shape (g,), and the bounds (g, rows).
     """
     slots = counter_slots(horizon)
     grid = octave_grid(slots)
@@ -214,7 +214,7 @@ def laplace_norm_bound(
         Scales of the two groups of Laplace variables in a coordinate. For a hybrid counter after 2^k items,
         these are the noise at powers of two, and nodes with k times the second of `Counter.scales`.
     trunk_terms, node_terms : int
-        Numbers of variables in each group; a group without terms is ignored.
+        Number of Laplace variables in each group; an empty group is ignored.
     dimension : int
         Dimension of the vector, whose coordinates are independent.
     log_failure : float
@@ -324,7 +324,7 @@ def gaussian_norm_bound(sigma: float, terms: int, dimension: int, log_failure: f
 
 
 def _tangents(highest: float, scales: FloatArray, terms: FloatArray) -> tuple[FloatArray, ...]:
-    """Knots on [0, highest], and the log of P(|Z| > x) with its slope there."""
+    """Knots on [0, highest], and the log of P(abs(Z) > x) and its slope at the knots."""
     knots = highest * np.linspace(0.0, 1.0, _TANGENTS) ** 1.5
     value, slope = log_tail_and_slope(
         knots, np.repeat(scales, _TANGENTS, axis=0), np.repeat(terms, _TANGENTS, axis=0)
@@ -333,7 +333,7 @@ def _tangents(highest: float, scales: FloatArray, terms: FloatArray) -> tuple[Fl
 
 
 def _log_tail_above(x: FloatArray, knots: FloatArray, value: FloatArray, slope: FloatArray) -> FloatArray:
-    """Upper bound on the log of P(|Z| > x): the lower of the tangents at the knots on both sides."""
+    """Upper bound on the log of P(abs(Z) > x): the lower of the tangents at the knots on both sides."""
     right = np.clip(np.searchsorted(knots, x), 1, knots.size - 1)
     tangents = [value[k] + slope[k] * (x - knots[k]) for k in (right - 1, right)]
     return np.minimum(np.minimum(*tangents), 0.0)

@@ -4,10 +4,10 @@ All distributions here are distributions of integers. A draw represents an inter
 function, from P(K < k) to P(K <= k), which contains a hypothetical uniform number; these numbers are
 independent if the draws are. A test that uses the end of the interval in favour of the noise is exact at
 every scale. The middle of the interval is the uniform number's mean given the draw, so bounds on exponential
-moments of one are bounds for the other (Jensen).
+moments of the uniform number also hold for the middle (Jensen).
 
-All tests of a call together raise a false alarm with the given probability: each kind of test has an equal
-share of it, and its single tests have equal shares of that (Bonferroni).
+All tests of a call together raise a false alarm with the given probability: each kind of test receives an
+equal share of this probability, which its single tests share equally (Bonferroni).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Draws:
     units : ndarray of int64, shape (n,)
         The draws.
     scales : ndarray of shape (n,)
-        Their stated scales, in the same units.
+        Stated scales of the draws, in the same units.
     runs : ndarray of shape (n,)
         Number of the run, session or file of each draw, from 0; all draws of a run are contiguous.
     places : ndarray of shape (n,)
@@ -48,7 +48,7 @@ class Draws:
     coins : ndarray of shape (n, lags), optional
         Outcomes of fair coins minus 1/2 around the round of each draw, NaN if there is none.
     before : int
-        Number of these columns that belong to the round itself and to earlier ones.
+        Number of columns of `coins` that belong to the round itself and to earlier rounds.
     facts : ndarray of shape (n, facts), optional
         Values determined before each draw, in [-1/2, 1/2], NaN if there were none.
     fact_names : sequence of str, optional
@@ -195,10 +195,11 @@ def limits(looks: Sequence[Look], alarm: float) -> list[float]:
 
 
 def too_often(hits: BoolArray, chances: FloatArray) -> float:
-    """Log of a bound on the probability of so many hits, each with a bounded conditional probability.
+    """Log of a bound on the probability of at least this many hits, given a bound for each of them.
 
     Shapes: hits, chances (n,). The product of (1 + c (hit)) / (1 + c chance) over draws has mean at most 1
-    for every c, and so has the mean of several: it exceeds 1 / p with probability at most p (Ville).
+    for every c, and so has the mean of several such products: it exceeds 1 / p with probability at most p
+    (Ville).
     """
     if not hits.any():
         return 0.0
@@ -207,7 +208,7 @@ def too_often(hits: BoolArray, chances: FloatArray) -> float:
 
 
 def log_products(odds: float, hits: FloatArray, chances: FloatArray) -> FloatArray:
-    """Logs of these products with one factor, for several numbers of hits."""
+    """Logs of the products in `too_often` for one factor, and for several numbers of hits."""
     return odds * hits - float(np.log1p(np.expm1(odds) * np.minimum(chances, 1.0)).sum())
 
 

@@ -180,7 +180,7 @@ class TruncatedLaplace(Mechanism):
     epsilon : float
         Privacy parameter for one release.
     sensitivity : int
-        Largest change of the whole parts of the centres between neighbours, in L1.
+        Largest change of the integer parts of the centres between neighbours, in L1.
     lowest : int
         Public lower bound on every centre; the higher the bound, the lower the cost of truncation.
     calibration : {"corrected", "published"}
@@ -189,8 +189,8 @@ class TruncatedLaplace(Mechanism):
 
     Notes
     -----
-    P(N = n) = (1 - q) q^|n - m| / (1 + q - q^(m + 1)), where q = exp(-1 / scale) and m is the whole part of
-    the centre. (The paper's normaliser contains a sign error.) The normaliser depends on the centre, most
+    P(N = n) = (1 - q) q^abs(n - m) / (1 + q - q^(m + 1)), where q = exp(-1 / scale) and m is the integer part
+    of the centre. (The paper's normaliser contains a sign error.) The normaliser depends on the centre, most
     strongly at the lowest one: a sensitivity of 1 costs 1 / scale + log((1 + q - q^(lowest + 2)) / (1 + q -
     q^(lowest + 1))), which is attained; s centres that change by 1 each cost s times as much.
 
@@ -251,7 +251,7 @@ class TruncatedLaplace(Mechanism):
         return self.sensitivity * self._unit_loss(self.rate), 0.0, (reason,)
 
     def _at(self, center: float) -> tuple[int, float, float]:
-        """Whole part of a centre, with q and 1 + q - q^(m + 1)."""
+        """Integer part of a centre, with q and 1 + q - q^(m + 1)."""
         whole = int(self._centers("TruncatedLaplace", number("TruncatedLaplace", center)))
         ratio = math.exp(-self.rate)
         return whole, ratio, 1.0 + ratio - ratio ** (whole + 1)
@@ -339,7 +339,7 @@ class TruncatedLaplace(Mechanism):
         Parameters
         ----------
         centers : array_like
-            Centres of any shape, each at least `lowest`; only their whole parts matter.
+            Centres of any shape, each at least `lowest`; only their integer parts matter.
         rng : int, SeedSequence, Generator or None
             Source of randomness for a simulation; must be omitted for a release.
         backend : {"simulation", "release"}

@@ -82,7 +82,7 @@ def laplace(source: Any, scale: float) -> float:
 
 
 def named_laplace(source: Any, scale: float, stream: int, place: int) -> float:
-    """One Laplace draw from a source, for the node at a position in a stream; requested only once."""
+    """One Laplace draw from a source, for the node at a position in a stream; a node is requested once."""
     if isinstance(source, Nodes):
         return float(_node_laplace(source, scale, stream, place))
     return laplace(source, scale)

@@ -30,7 +30,7 @@ _TINY = 1e-300
 
 
 def shape_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
-    """All draws together; by distribution and scale, each stated scale separately as well."""
+    """Tests of all draws together; for distribution and scale, also of each stated scale separately."""
     scales = np.unique(draws.scales)
     groups = [np.ones(len(draws), dtype=np.bool_)]
     groups += [draws.scales == scale for scale in scales] if scales.size > 1 else []
@@ -67,7 +67,7 @@ def law_bound(low: FloatArray, high: FloatArray) -> float:
 
 
 def scale_bounds(reached: FloatArray, beyond: FloatArray) -> tuple[float, float]:
-    """Log probabilities of so small, and so large, a sum of -log size probabilities, a gamma variable."""
+    """Log probabilities that a sum of -log size probabilities, a gamma variable, is as small, or as large."""
     n = reached.size
     if n == 0:
         return 0.0, 0.0
@@ -86,7 +86,7 @@ def _log_gamma_tail(n: int, total: float, upper: bool) -> float:
 
 
 def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
-    """The largest size, draw and negative draw, each too small; and the largest size too large."""
+    """Whether the largest size, draw and negative draw are too small, or the largest size is too large."""
     n = len(draws)
     sides = [found.beyond, found.beyond[draws.units > 0], found.beyond[draws.units < 0]]
     shares = (1.0, 0.5, 0.5)
@@ -106,7 +106,7 @@ def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def _holes(found: Intervals) -> Look:
-    """The longest gap without a draw, for the distribution function and for that of sizes."""
+    """Test of the longest gaps without a draw and without the size of a draw, on the scale of probability."""
     # Each of the n + 1 spacings between n uniform numbers exceeds g with probability (1 - g)^n, so their
     # number times this bounds the probability of a gap.
     n = found.low.size
@@ -132,7 +132,7 @@ _STEPS, _RUNS = 16, 8
 
 
 class Pairs(NamedTuple):
-    """Draws and the earlier ones with which they are compared; later, earlier (pairs,)."""
+    """Draws and the earlier ones with which they are compared; both have shape (pairs,)."""
 
     words: str
     later: IntArray
@@ -140,7 +140,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(draws: Draws) -> list[Pairs]:
-    """All distances at which there are any pairs."""
+    """Pairs of draws at every distance that occurs."""
     n, every = len(draws), np.arange(len(draws))
     found = []
     for step in range(1, min(_STEPS, n - 1) + 1):
@@ -160,7 +160,7 @@ def _before(what: str, step: int) -> str:
 
 
 def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws and their sizes against earlier draws, fixed values, coins, and the outcomes that they mask."""
+    """Tests of draws and sizes against earlier draws, fixed values, coins, and outcomes that they mask."""
     entries = {"the draws": found.middle, "the sizes of the draws": found.size}
     if pairs:
         bounds = [_bound(one[p.later] * one[p.earlier], PAIR_RATE) for one in entries.values() for p in pairs]
@@ -184,7 +184,7 @@ def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Lo
 
 
 def _coins(entries: dict[str, FloatArray], coins: FloatArray, before: int) -> Look:
-    """Outcomes of the round itself and of neighbouring ones."""
+    """Tests against outcomes of the round itself and of neighbouring rounds."""
     rates = np.where(np.arange(coins.shape[1]) < before, PAIR_RATE, COIN_RATE)
     columns = [(what, one, place) for what, one in entries.items() for place in range(coins.shape[1])]
     bounds = []
@@ -206,7 +206,7 @@ def _coins(entries: dict[str, FloatArray], coins: FloatArray, before: int) -> Lo
 
 
 def _facts(entries: dict[str, FloatArray], facts: FloatArray, names: Sequence[str]) -> Look:
-    """Values determined before the draws, which, unlike the draws, need not be centred."""
+    """Tests against values determined before the draws, which, unlike the draws, need not be centred."""
     columns = [(what, one, place) for what, one in entries.items() for place in range(facts.shape[1])]
     bounds = []
     for _, one, place in columns:
@@ -228,7 +228,7 @@ _SIGNS = {1: "", -1: " with the other sign"}
 
 
 def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws against all earlier ones, against those of their run and of the previous run, and against one."""
+    """Tests for repeats of any earlier draw, of draws in the same or previous run, and of a certain draw."""
     scopes = {
         "": (_all_earlier, 0),
         " in its run": (_all_earlier, 1),
@@ -297,7 +297,7 @@ def _keys(runs: IntArray, units: IntArray) -> tuple[dict[str, IntArray], IntArra
 
 
 def _found(keys: dict[str, IntArray], runs: IntArray, units: IntArray, sign: int) -> IntArray:
-    """First occurrence of pairs of run and value, or its negative, -1 if none; 0 has no negative."""
+    """First occurrence of pairs of a run and a value or its negative, -1 if none; 0 has no negative."""
     _, values = np.unique(np.concatenate([keys["unit"], sign * units]), return_inverse=True)
     known, asked = values[: keys["unit"].size], values[keys["unit"].size :]
     width = int(values.max()) + 1
@@ -319,7 +319,7 @@ def _probabilities(draws: Draws, scale: float) -> FloatArray:
 
 
 def _matched(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Look:
-    """Draws as close to a certain earlier one, in terms of their distributions, as equal draws would be."""
+    """Test for draws as close to a certain earlier draw, by their distributions, as equal draws would be."""
     cases = [(pair, sign) for pair in pairs for sign in _SIGNS]
     bounds = np.array([too_often(*_close(found, pair, sign)) for pair, sign in cases])
 
@@ -350,7 +350,7 @@ _LEAST = 2.5
 
 
 def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
-    """Integer steps with any remainder, decimals and shares of the scale, and a common divisor of draws."""
+    """Tests of integer steps with any remainder, decimal steps, shares of the scale, and common divisors."""
     largest = 4.0 * float(draws.scales.max(initial=1.0))
     steps = [2**power for power in range(1, 54)] + [*_PRIMES] + [10**power for power in range(1, 16)]
     whole = [step for step in steps if step <= largest]
@@ -420,7 +420,7 @@ def _divisor(draws: Draws) -> Look:
 class NoiseTest(NamedTuple):
     """One kind of test for some draws: number of single tests, log of their smallest bound, and a finding.
 
-    The bound is for all single tests of the kind together, at most 0.
+    The log bound applies to all single tests of the kind together, and is at most 0.
     """
 
     kind: str

@@ -1,8 +1,8 @@
 """Mechanisms for real-valued statistics: Laplace and Gaussian noise, and the smallest valid scales.
 
-A mechanism is an immutable value. It knows the distribution of its noise, the resulting guarantee, and how to
-release an array with either backend: ``"simulation"`` draws from NumPy, is fast and can be seeded, but is
-**not private**; ``"release"`` draws exact integers on a grid and cannot be seeded.
+A mechanism is an immutable value. A mechanism knows the distribution of its noise, the resulting guarantee,
+and how to release an array with either backend: ``"simulation"`` draws from NumPy, is fast and can be seeded,
+but is **not private**; ``"release"`` draws exact integers on a grid and cannot be seeded.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ class Gaussian(Mechanism):
     calibration : {"analytic", "classical"}
         ``"analytic"`` uses the smallest valid scale for every epsilon. ``"classical"`` uses sensitivity
         sqrt(2 log(1.25 / delta)) / epsilon, which is proved only for epsilon below 1, and adds more noise
-        there.
+        than necessary there.
 
     Raises
     ------

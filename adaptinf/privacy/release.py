@@ -118,7 +118,7 @@ def discrete_laplace(scale: float, size: int) -> IntArray:
     Returns
     -------
     ndarray of int64, shape (size,)
-        Draws from OpenDP's sampler. They cannot be seeded and take about 10 microseconds each.
+        Draws from OpenDP's sampler. The draws cannot be seeded and take about 10 microseconds each.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def discrete_gaussian(scale: float, size: int) -> IntArray:
     Returns
     -------
     ndarray of int64, shape (size,)
-        Draws from OpenDP's sampler. They cannot be seeded and take about 20 microseconds each.
+        Draws from OpenDP's sampler. The draws cannot be seeded and take about 20 microseconds each.
 
     Raises
     ------

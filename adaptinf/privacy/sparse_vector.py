@@ -187,8 +187,8 @@ class SparseVector(Mechanism):
         Returns
         -------
         ndarray of bool, of at most n entries
-            False for every statistic that was reported as below; the last entry is True if one was reported
-            as above.
+            False for every statistic that was reported as below its threshold; the last entry is True if one
+            was reported as above.
         """
         statistics, thresholds = self._sequence(values, threshold)
         questions = self.start(rng, backend)
@@ -326,8 +326,8 @@ class Questions:
         Raises
         ------
         ParameterError
-            If either is not a finite number, or the run has stopped, because a further answer would need
-            additional privacy budget.
+            If the statistic or the threshold is not a finite number, or the run has stopped, because a
+            further answer would need additional privacy budget.
         """
         if self.stopped:
             raise ParameterError(

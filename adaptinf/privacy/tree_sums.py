@@ -70,10 +70,10 @@ def counter_scales(
 ) -> tuple[float, float]:
     """Laplace scales for an epsilon-differentially private counter of items with the given sensitivity.
 
-    Binary: an item is in at most L = floor(log2 T) + 1 nodes, each of which gets sensitivity * L / epsilon.
-    Hybrid: half of epsilon for the trunk (an item is in one power-of-two segment), half for the binary
-    mechanism inside a block; the block that follows 2^k contains 2^k - 1 items, so k levels are sufficient.
-    Logarithmic: only the trunk, with all of epsilon.
+    Binary: an item is in at most L = floor(log2 T) + 1 nodes, each with noise of scale sensitivity * L /
+    epsilon. Hybrid: half of epsilon for the trunk (an item is in one power-of-two segment), half for the
+    binary mechanism inside a block; the block that follows 2^k contains 2^k - 1 items, so k levels are
+    sufficient. Logarithmic: all of epsilon is spent on the trunk.
 
     Chan, Shi and Song (2011), Private and continual release of statistics.
     """
@@ -125,7 +125,7 @@ def fresh_scale(hybrid: bool, trunk: float, node: float, count: int) -> float:
 
 @kernel
 def noise_row(hybrid: bool, slots: int, count: int) -> int:
-    """Row in a table with one row per possible noise distribution: the nodes at `count`."""
+    """Row, for the nodes at `count`, in a table with one row per possible noise distribution."""
     if hybrid:
         level = top_bit(count)
         return level * slots + bit_count(count - (1 << level))
@@ -133,7 +133,7 @@ def noise_row(hybrid: bool, slots: int, count: int) -> int:
 
 
 def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
-    """The noises contained in the total at a count."""
+    """Numbers of trunk and node noise terms in the total at a count, and the level of its nodes."""
     if counter == "binary":
         return 0, int(count).bit_count(), 1
     level = int(count).bit_length() - 1

@@ -65,7 +65,7 @@ class Package:
 
 
 def packages(extras: tuple[str, ...]) -> list[Package]:
-    """The package itself, and all on which it depends directly or indirectly, with those of extras."""
+    """The package itself and all packages on which it depends, directly or indirectly, including extras."""
     found, waiting = dict[str, Package](), [OWN]
     while waiting:
         name = waiting.pop()
@@ -106,7 +106,7 @@ def _package(distribution: metadata.Distribution) -> Package:
 
 
 def _record_digest(content: bytes, mode: str) -> str:
-    """A digest as a RECORD has it."""
+    """A digest in the form used in a RECORD file."""
     return base64.urlsafe_b64encode(hashlib.new(mode, content).digest()).decode().rstrip("=")
 
 

@@ -94,7 +94,7 @@ def qualify(
     earlier : dict, optional
         An earlier report, as read by `read_report`: files that differ from it are failures.
     say : callable
-        Called with each test before it runs.
+        Function that is called with each test before the test runs.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """The plot of a report: a row for each estimate, with its interval and its numbers next to it.
 
-It is a table, so names of any length wrap, numbers can be copied, and print, dark screens and screen readers
-need no separate plot.
+The plot is a table, so names of any length wrap, numbers can be copied, and print, dark screens and screen
+readers need no separate plot.
 """
 
 from __future__ import annotations

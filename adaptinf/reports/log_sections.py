@@ -106,7 +106,7 @@ def numbers(shown: Shown | None, why: str, notes: Sequence[str]) -> str:
 
 
 def valid_methods(found: Recommendation | None, why: str) -> str:
-    """The other methods available; folded."""
+    """The other methods available, in folded form."""
     if found is None:
         return paragraph(why or claims.NEEDS_LOG())
     count = claims.METHODS_RANKED(count=len(found.methods))

@@ -120,7 +120,7 @@ class Content:
 
     @property
     def own_log(self) -> AdaptiveLog | Sums | None:
-        """The log, for statements next to numbers; omitted next to covered ones."""
+        """The log, for statements next to numbers; omitted next to numbers that a guarantee covers."""
         return None if self.released else self.log
 
     @cached_property

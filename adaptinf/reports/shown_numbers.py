@@ -41,7 +41,7 @@ class Shown:
 
     @cached_property
     def adjustment(self) -> str | None:
-        """As in the table: if a correction is needed, Holm's method replaces max-t."""
+        """As in the table, except that Holm's method replaces max-t if a correction is needed."""
         return self.results._allowed(self.adjust)
 
     @cached_property
@@ -61,7 +61,7 @@ class Shown:
 
     @cached_property
     def log_pvalues(self) -> FloatArray:
-        """Natural log of one p-value for each term; (k,)."""
+        """Natural logarithm of one p-value for each term, of shape (k,)."""
         results = self.results
         if self.adjustment == AT_ONCE:
             with np.errstate(divide="ignore"):
@@ -72,7 +72,7 @@ class Shown:
 
     @property
     def count(self) -> int:
-        """Terms that are compared: those with a p-value."""
+        """Number of terms that are compared, that is, of terms with a p-value."""
         known = np.isfinite(self.results.pvalues.to_numpy())
         if self.adjustment == AT_ONCE:
             known &= ~self.results._without_information

@@ -79,7 +79,7 @@ def report(
         A result, or several in a list or by name, each of which gets a sentence, a picture and a table; or a
         log, whose arm means are then estimated by the first method of `recommend`; or the public part of a
         log, for a report based on its releases alone; or a plan alone, for the appendix of a protocol: the
-        output of `audit.operating_characteristics` or `Plan.protocol`; or that of `Plan.committee`.
+        output of `audit.operating_characteristics` or `Plan.protocol`; or the output of `Plan.committee`.
     path : path
         File name that ends in ``.html`` or ``.htm``.
     log : AdaptiveLog, Sums or PublicLog, optional

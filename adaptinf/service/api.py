@@ -313,7 +313,7 @@ def _add_problems(app: FastAPI) -> None:
 
 
 def _describe(app: FastAPI) -> None:
-    """Add tokens and problems to the document."""
+    """Add tokens and problems to the OpenAPI document."""
     made = app.openapi
 
     def openapi() -> dict[str, Any]:

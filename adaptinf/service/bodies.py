@@ -79,7 +79,7 @@ class State(_Body):
 
 
 class PlanChange(_Body):
-    """All looks of the plan, those that were taken as they are; by date, days since the start or dates."""
+    """All looks of the plan, with those already taken unchanged; for looks by date, days or dates."""
 
     looks: Annotated[list[_Number | _Name], Field(min_length=1, max_length=1_000)]
     reason: _Reason

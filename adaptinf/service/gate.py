@@ -1,4 +1,4 @@
-"""The checks of every request before the calls (its token, the size of its body); the access log."""
+"""The checks that precede every call (token and size of the body), and the access log."""
 
 from __future__ import annotations
 

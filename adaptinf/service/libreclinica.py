@@ -1,8 +1,8 @@
 """Randomisation for LibreClinica, in the format that its `RandomizeService` uses.
 
-It requests address, name and password from a registrar (`RandomizationRegistrar`), then asks whether a
-participant has a code, and otherwise requests one: it sends forms with HTTP Basic, and the answers are JSON.
-It sends no key, so the participant's identifier serves as the key.
+LibreClinica requests address, name and password from a registrar (`RandomizationRegistrar`), then asks
+whether a participant has a code, and otherwise requests one: it sends forms with HTTP Basic, and the answers
+are JSON. LibreClinica sends no key, so the participant's identifier serves as the key.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _code_of(identifier: str, only: str | None) -> Act:
 
 
 def _randomised(unit: str, context: str | None, stated: str | None, only: str | None) -> Act:
-    """Assign an arm, or a kit of the stated site; a trial without sites ignores it."""
+    """Assign an arm, or a kit of the stated site; a trial without sites ignores the site."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         site = stated if replay.supply.sites else None

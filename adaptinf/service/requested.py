@@ -89,7 +89,7 @@ def _unassigned(replay: Replay, named: Any, key: Any, site: str | None) -> str:
 
 
 def recorded(decision: int, reward: float | None, key: Any, site: str | None = None) -> Act:
-    """Record an outcome; for a token of one site, decisions of others do not exist."""
+    """Record an outcome; for a token of one site, decisions of other sites do not exist."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         here = decision if site is None or replay.site_of(decision) == site else _NOBODY
@@ -124,7 +124,7 @@ def _unrecorded(replay: Replay, decision: int, reward: float | None, key: Any) -
 def amended(
     decision: int, reward: float | None, key: Any, reason: str, by: str, site: str | None = None
 ) -> Act:
-    """Correct an outcome; for a token of one site, decisions of others do not exist."""
+    """Correct an outcome; for a token of one site, decisions of other sites do not exist."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         here = decision if site is None or replay.site_of(decision) == site else _NOBODY
@@ -178,7 +178,7 @@ def turned(state: str, reason: str, by: str) -> Act:
 
 
 _HIDDEN = ("arms", "removed", "reason")
-"""Fields of a status that name arms, or that a person wrote, who may have named one."""
+"""Fields of a status that name arms, or that were written by a person, who may have named an arm."""
 
 
 def status_of(trial: Trial, site: str | None = None) -> Act:

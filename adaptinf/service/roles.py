@@ -16,14 +16,14 @@ class Call(NamedTuple):
     roles: tuple[str, ...]
     what: str
     keyed: bool = False
-    """Whether it requires an Idempotency-Key."""
+    """Whether the call requires an Idempotency-Key."""
     sited: bool = False
-    """Whether a token for one site may use it; the answer then concerns only this site."""
+    """Whether a token for one site may use the call; the answer then concerns only this site."""
     basic: bool = False
     """Whether the token is the password of HTTP Basic."""
 
     def permits(self, token: Token) -> bool:
-        """Whether a token may use it."""
+        """Whether a token may use the call."""
         return token.role in self.roles and (self.sited or token.site is None)
 
 

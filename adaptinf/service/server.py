@@ -70,7 +70,7 @@ class Place(NamedTuple):
         return f"{'http' if self.certificate is None else 'https'}://{host}:{port}"
 
     def configured(self, app: Gate) -> uvicorn.Config:
-        """How uvicorn serves an application there."""
+        """Configuration with which uvicorn serves an application at this address."""
         os.environ.setdefault("MPLBACKEND", "Agg")  # Pages draw in a thread, where windows cannot be opened.
         return uvicorn.Config(
             app,
@@ -90,7 +90,7 @@ class Place(NamedTuple):
 
 
 def unusable(place: Place) -> FileError:
-    """That nobody can listen there."""
+    """Error stating that no service can listen at this address."""
     told = "another program uses it, or it is not an address of this computer"
     return FileError(f"{place.host}:{place.port}", "used", told)
 
@@ -149,7 +149,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
             self._waits()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Nothing will arrive any more."""
+        """Stop waiting, because nothing more will arrive."""
         self._stop()
         super().connection_lost(error)
 
@@ -214,7 +214,7 @@ def ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def survivors_set_aside() -> Iterator[None]:
-    """Let the garbage collector skip what has survived a full collection."""
+    """Let the garbage collector skip objects that have survived a full collection."""
     # Loaded modules and the trial's rows live until the end. To visit them again takes about half a second,
     # during which nothing is answered, and with several workers the lock of the trial may be held.
 

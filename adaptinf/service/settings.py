@@ -82,8 +82,8 @@ NOTHING = Settings()
 def settings_from(path: Path) -> Settings:
     """Read a configuration file.
 
-    Raises FileError if it cannot be read, or can be read by users other than its owner, and ParameterError
-    with every problem in it.
+    Raises FileError if the file cannot be read, or can be read by users other than its owner, and
+    ParameterError with every problem in it.
     """
     try:
         text = path.read_bytes()

@@ -89,7 +89,7 @@ def stock_for(token: Token) -> Act:
 
 
 def stock_seen(replay: Replay, role: str) -> list[dict[str, Any]]:
-    """Kits by site: by arm for those who may see arms; operators also see whether some arm is running low."""
+    """Kits by site, and by arm for roles that may see arms; operators also see whether some arm runs low."""
     hidden = () if role == "operator" else ("low",)
     rows = stock_of(replay, role in BY_ARM)
     return [{name: value for name, value in row.items() if name not in hidden} for row in rows]

@@ -113,7 +113,7 @@ class _Crew:
         return ready
 
     def start(self, stopped: threading.Event) -> None:
-        """Start all, and wait until each accepts requests."""
+        """Start all workers, and wait until each accepts requests."""
         waiting = {number: self._begin(number) for number in range(self._workers)}
         until = time.monotonic() + _START
         while waiting and not stopped.is_set():

@@ -72,7 +72,7 @@ class Writer:
     async def ask(
         self, acts: Sequence[Act], digest: str | None = None, roles: tuple[str, ...] = (), sited: bool = False
     ) -> list[Any]:
-        """The answer to each action, a `Problem` if it was refused; `sited` permits tokens for one site."""
+        """The answer to each action, or a `Problem` if refused; `sited` permits tokens for one site."""
         if self._stopped or self._waiting + len(acts) > WAITING:
             return [Problem("overloaded")] * len(acts)
         self._waiting += len(acts)

@@ -1,7 +1,8 @@
 """Simulated participants of a session, who arrive at given times, as do their outcomes.
 
 A session makes the same decisions, and has the same log, as if every participant had been assigned and every
-outcome recorded by a separate call. Designs with compiled steps take all of them in one compiled loop.
+outcome recorded by a separate call. Designs with compiled steps process all participants and outcomes in one
+compiled loop.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _in_memory = _njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper
 class Arrivals(NamedTuple):
     """Participants in order of arrival, and their outcomes.
 
-    Shapes: arrival, known (N,), times, the latter infinite if an outcome never comes; feature (N,), position
-    of each context; reward (N, K), potential rewards; order (n,), the participants with an outcome by the
+    Shapes: arrival, known (N,), which are times, infinite if an outcome never comes; feature (N,), position
+    of each context; reward (N, K), potential rewards; order (n,), the participants with an outcome, by the
     time at which it is known.
     """
 
@@ -59,9 +60,9 @@ class _Books(NamedTuple):
 
 
 def enrol(session: Session, arrivals: Arrivals, until: int, time: float = -np.inf, fast: bool = True) -> None:
-    """Assign participants up to a number; outcomes enter before later arrivals, and finally up to a time.
+    """Assign participants up to `until`; outcomes enter before later arrivals, and finally up to `time`.
 
-    An outcome that becomes known at the time of an arrival enters after it.
+    An outcome that becomes known at the time of an arrival enters after the arrival.
     """
     stepper = session._stepper
     if fast and type(stepper) is KernelStepper and not session.blind:
@@ -81,7 +82,7 @@ def enrol(session: Session, arrivals: Arrivals, until: int, time: float = -np.in
 
 
 def first_rounds(session: Session, kept: BoolArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Actions (n,), rewards (n,) and propensities (n, K) of those of the first rounds that are retained."""
+    """Actions (n,), rewards (n,) and propensities (n, K) of the first rounds that are retained."""
     record, count = session._rounds.record, len(kept)
     return record.action[:count][kept], record.reward[:count][kept], record.propensities[:count][kept]
 
@@ -94,7 +95,7 @@ def _limit(arrivals: Arrivals, step: int, until: int, time: float) -> float:
 def _enrol_compiled(
     session: Session, stepper: KernelStepper, arrivals: Arrivals, until: int, time: float
 ) -> None:
-    """The same in one loop."""
+    """Run `enrol` in one compiled loop."""
     rounds, n_arms = session._rounds, len(session.arms)
     before = rounds.decided
     stepper._within(until)
@@ -156,7 +157,7 @@ def _tell(
     rng: np.random.Generator,
     state: FloatArray,
 ) -> None:
-    """Record the outcomes that are known before a time, in their order."""
+    """Record the outcomes that are known before a time, in order."""
     record, now = books.record, books.progress[0]
     while books.progress[1] < arrivals.order.shape[0]:
         one = arrivals.order[books.progress[1]]
@@ -206,7 +207,7 @@ def _drive(
     rng: np.random.Generator,
     state: FloatArray,
 ) -> None:
-    """Assign participants and record outcomes, in the order of time; state has the design's shape."""
+    """Assign participants and record outcomes, in order of time; state has the design's shape."""
     record = books.record
     n_arms = books.removed.shape[0]
     any_removed = books.removed.sum() > 0

@@ -151,7 +151,7 @@ class Participants(Environment):
 
 
 def _labels(name: str, given: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """Labels of arms or contexts, from a list or their number; and problems with them."""
+    """Labels of arms or contexts, from a list or their number, and problems with them."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         problems = COUNT(name, given)
         return tuple(range(0 if problems else int(given))), problems

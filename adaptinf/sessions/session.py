@@ -53,7 +53,7 @@ def run_of(
 
 
 def _units(rounds: Rounds) -> NDArray[Any] | None:
-    """Unit of each round, with an unused name for erased ones; None without units."""
+    """Unit of each round, with an unused name for erased units; None if there are no units."""
     if not rounds.by_unit and not rounds.erased:
         return None
     known = rounds.by_unit
@@ -83,7 +83,7 @@ _INSTEAD = "pause or finish, and begin again without the arm"
 
 
 def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
-    """Probabilities of the arms, given that the arm is not a removed one; both shapes (arms,)."""
+    """Probabilities of the arms, given that no removed arm is drawn; both shapes (arms,)."""
     # A remaining arm gets p_a / (1 - p_removed). If all of these are 0, the remaining arms share equally: a
     # participant is waiting, and the design has no preference among these arms.
     left = probabilities.copy()
@@ -97,7 +97,7 @@ def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
 
 
 def drawn(probabilities: FloatArray, draw: float) -> int:
-    """The arm selected by a number in [0, 1); never one with probability 0."""
+    """The arm selected by a number in [0, 1); an arm with probability 0 is never selected."""
     possible = np.flatnonzero(probabilities > 0.0)
     place = int(np.searchsorted(np.cumsum(probabilities[possible]), draw, side="right"))
     # Rounding error may let the cumulative sums end below 1.
@@ -126,7 +126,7 @@ _MISSING = OrNone(OneOf("drop", "bounds", "worst", "best"))
 class Session(Telling):
     """A design in use for participants who arrive one at a time, created by `Design.session`.
 
-    It is kept in memory, so it is lost on a restart. Only one thread may use it at a time.
+    A session is kept in memory, so it is lost on a restart. Only one thread at a time may use a session.
 
     Examples
     --------
@@ -262,7 +262,7 @@ class Session(Telling):
         Returns
         -------
         tuple of float, or None
-            The probabilities, or None if the design chooses arms without any.
+            The probabilities, or None if the design chooses arms without probabilities.
 
         Raises
         ------
@@ -331,10 +331,10 @@ class Session(Telling):
     def remove_arm(self, arm: Any, key: Any = None) -> tuple[Any, ...]:
         """Never assign an arm again; the others receive its probability in proportion to their own.
 
-        The design continues unchanged. Its probability for each remaining arm is divided by the sum over the
-        remaining arms, and the arm is drawn again with these probabilities, which are the propensities. If
-        the design gives probability 0 to all of them, they share equally; a single remaining arm is assigned
-        with certainty.
+        The design continues unchanged. The design's probability for each remaining arm is divided by the sum
+        over the remaining arms, and the arm is drawn again with these probabilities, which are the
+        propensities. If the design gives probability 0 to all remaining arms, they share equally; a single
+        remaining arm is assigned with certainty.
 
         Parameters
         ----------
@@ -390,10 +390,10 @@ class Session(Telling):
     def finish(self) -> None:
         """Once the horizon is exhausted, let the outcomes enter whose windows no further participant can end.
 
-        For sessions created with `window`. They enter in the order of decisions; an outcome that has not
-        arrived is missing. No outcome can be recorded afterwards. The guarantee covers these releases,
-        provided that the time was not chosen on the basis of values: call it on a fixed date, or when all
-        outcomes have arrived.
+        For sessions created with `window`. These outcomes enter in the order of decisions; an outcome that
+        has not arrived is missing. No outcome can be recorded afterwards. The guarantee covers these
+        releases, provided that the time was not chosen on the basis of values: call this method on a fixed
+        date, or when all outcomes have arrived.
 
         Raises
         ------
@@ -411,7 +411,7 @@ class Session(Telling):
         self.end_windows()
 
     def end_windows(self) -> None:
-        """Implement `finish`; has no effect without a window, or if participants can still arrive."""
+        """Implement `finish`; nothing happens without a window, or if participants can still arrive."""
         if self._window is None or self.rounds < self._horizon:
             return
         self._stepper.begun(int(self._rounds.record.status[self.rounds - 1]), self.rounds)
@@ -428,7 +428,7 @@ class Session(Telling):
             )
 
     def undue(self, step: int) -> bool:
-        """Whether the outcome of a round is still to enter when its window ends."""
+        """Whether the outcome of a round has not yet entered, because its window has not ended."""
         return self._window is not None and step >= self.rounds - 1 - self._window and not self._closed
 
     def _learn(self, step: int, reward: float) -> None:
@@ -448,7 +448,8 @@ class Session(Telling):
         Parameters
         ----------
         missing : {"drop", "bounds", "worst", "best"}, optional
-            How to treat outcomes that have not arrived, as for `AdaptiveLog`: needed if there are any.
+            How to treat outcomes that have not arrived, as for `AdaptiveLog`: required if there are such
+            outcomes.
         amended : bool
             Whether amended outcomes have their new values, or the values that the design used.
 

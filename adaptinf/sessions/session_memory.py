@@ -1,8 +1,8 @@
 """The stored state of a session, from which it can be reopened, and the erasure of participants.
 
 A design that uses contexts cannot recompute a decision whose context was erased, or decisions that depend on
-its outcome. Its session is then `blind`: it adopts decisions as written, until the design's memory
-from the time of the erasure is restored.
+its outcome. The session of such a design is then `blind`: it adopts decisions as written, until the design's
+memory from the time of the erasure is restored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def decision_of(session: Session, unit: Any) -> Decision | None:
 
 
 def unit_of(session: Session, decision: int) -> Any:
-    """The unit of a decision; None if it has none, or was erased."""
+    """The unit of a decision; None if the decision has no unit, or the unit was erased."""
     return session._rounds.units[decision - 1]
 
 
@@ -82,7 +82,7 @@ def unit_alike(session: Session, unit: Any) -> Any:
 
 
 def part_of(session: Session, since: Marks) -> dict[str, Any]:
-    """Rounds, outcomes and keys since then, in arrays and lists."""
+    """Rounds, outcomes and keys added after `since`, in arrays and lists."""
     return session._rounds.part(since)
 
 
@@ -122,7 +122,7 @@ def kept_of(session: Session) -> Kept | None:
 
 
 def go_back(session: Session, kept: Kept) -> None:
-    """Undo the assignments, outcomes and amendments since then."""
+    """Undo the assignments, outcomes and amendments made after a state was stored."""
     session._rounds.cut(kept.marks)
     session._stepper.remember(kept.memory)
     session.blind = kept.blind
@@ -181,7 +181,7 @@ def forget(session: Session, step: int) -> None:
 
 
 def assign_blank(session: Session) -> int:
-    """Recompute a decision without its participant, for a design that does not use contexts; the step."""
+    """Recompute a decision without its participant, for a design that ignores contexts; return the step."""
     step = session._choose(session._participants.blank())
     session._rounds.belongs(step, None)
     session._rounds.erased.add(step)
@@ -195,7 +195,7 @@ def assign_as_written(
     status: int,
     propensities: Sequence[float] | None,
 ) -> int:
-    """Adopt a decision as written, with unit, context and key, or of an erased participant; the step."""
+    """Adopt a decision as written, with unit, context and key if they are known; return the step."""
     session.blind = True
     rounds, participants = session._rounds, session._participants
     unit, context, key = known or (None, None, None)
@@ -217,7 +217,7 @@ def stand(session: Session, step: int, arm: Any, status: int, propensities: Sequ
 
 
 def _decide(session: Session, step: int, propensities: Sequence[float] | None) -> None:
-    """Store propensities as written; None if the design names arms without any."""
+    """Store propensities as written; None if the design names arms without probabilities."""
     record = session._rounds.record
     if propensities is not None:
         record.propensities[step] = propensities
@@ -230,7 +230,7 @@ def switch(session: Session, version: str, rounds: int) -> None:
 
 
 def made(session: Session, step: int) -> dict[str, Any]:
-    """A decision: its arm, the kind of its round, and the propensities, in a list, or None without any."""
+    """A decision: its arm, the kind of its round, and a list of propensities, or None if there are none."""
     record = session._rounds.record
     return {
         "arm": session.arms[record.action[step]],
@@ -251,7 +251,7 @@ def record_blank(session: Telling, step: int, reward: float | None) -> None:
 
 
 def amend_blank(session: Telling, step: int, reward: float | None) -> None:
-    """Adopt a correction of such an outcome."""
+    """Adopt a correction of the outcome of a participant who was erased later."""
     session._rounds.amendments.append((step, np.nan if reward is None else reward))
 
 
@@ -295,7 +295,7 @@ def _without_contexts(log: AdaptiveLog, by_context: bool) -> AdaptiveLog:
 
 
 def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
-    """The same log without the rounds of erased participants, which it states."""
+    """The same log without the rounds of erased participants, whose omission it states."""
     keep = np.ones(log.n_rounds, dtype=bool)
     keep[list(steps)] = False
     if not keep.any():
@@ -314,7 +314,7 @@ def first_rounds(log: AdaptiveLog, count: int) -> AdaptiveLog:
 
 
 def _with_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
-    """The same log with some of its rounds, shape (rounds,); counts of rounds refer to these."""
+    """The same log with the rounds in `keep`, of shape (rounds,), to which its counts then refer."""
     before = np.concatenate([[0], np.cumsum(keep)])
     columns: dict[str, Any] = log.arrays.by_field()
     for name in (each.name for each in fields(LogArrays)):

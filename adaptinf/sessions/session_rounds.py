@@ -136,7 +136,7 @@ class Outcome:
     reward : float or None
         The reward; None if the outcome will never arrive.
     in_time : bool
-        Whether the design learns from it; the log contains it in any case.
+        Whether the design learns from the outcome; the log contains it in any case.
 
     Examples
     --------
@@ -273,7 +273,7 @@ class Rounds:
         self.decided, self.n_told = since.decided, since.told
 
     def part(self, since: Marks) -> dict[str, Any]:
-        """The data added since then, in arrays and lists, as accepted by `extend`."""
+        """The data added after `since`, in arrays and lists, as accepted by `extend`."""
         record, told = self.record, self.told[since.told : self.n_told]
         new = slice(since.decided, self.decided)
         part: dict[str, Any] = {

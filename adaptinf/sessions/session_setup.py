@@ -34,7 +34,7 @@ _NO_WINDOW = {
 
 
 def _window_problems(design: Any, horizon: int, window: int | None, *, checked: bool) -> list[str]:
-    """Why outcomes cannot have this window; `checked` indicates that it and the horizon are numbers."""
+    """Why outcomes cannot have this window; `checked` indicates that window and horizon are numbers."""
     if window is not None and design.pending != "window":
         return [f"window must be omitted: {type(design).__name__} {_NO_WINDOW[design.pending]}"]
     if checked and window is not None and window > (most := design.longest_window(horizon)):
@@ -56,9 +56,9 @@ def open_session(
 ) -> Session:
     """Open a session of a design; `declared` contains the arguments of `Participants`.
 
-    It draws from `coins` if given, otherwise from a stream started by `rng`; the nodes of exact noise come
-    from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`. A missing outcome
-    is replaced with `lost`, by default the value declared by the design.
+    The session draws from `coins` if given, otherwise from a stream started by `rng`; the nodes of exact
+    noise come from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`. A
+    missing outcome is replaced with `lost`, by default the value declared by the design.
 
     Raises
     ------

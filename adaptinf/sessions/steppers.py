@@ -1,8 +1,8 @@
 """Designs that make one decision per call, by compiled kernels (with simulated or exact noise) or functions.
 
 With exact noise, each node is drawn once, before the state changes. Rewards and noise are
-integers in units of 2^-20. Below 2^53 units, floats represent these exactly and add them without rounding, so
-the simulation's kernels compute with integers here.
+integers in units of 2^-20. Below 2^53 units, floats represent integers exactly and add them without rounding,
+so the simulation's kernels compute with integers here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Stepper(Protocol):
         """Record that the last of `now` rounds has begun, with this status; its outcome may be pending."""
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
-        """The arm after `now` rounds, and propensities (arms,); None if the arm is named without any."""
+        """The arm after `now` rounds, and propensities (arms,), or None if the design names only the arm."""
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
         """Process the outcome of a round with this status, after `now` rounds have begun."""
@@ -70,9 +70,9 @@ def stepper_of(
 class KernelStepper:
     """The compiled kernels of a run, with the state between calls.
 
-    If outcomes may be pending, it is `clocked`: the state counts the rounds that have begun, not the outcomes
-    received. A step beyond the horizon is refused: the tables of a kernel end
-    there, and compiled code would read and write beyond them.
+    If outcomes may be pending, the stepper is `clocked`: the state counts the rounds that have begun, not the
+    outcomes received. A step beyond the horizon is refused: the tables of a kernel end there, and compiled
+    code would read and write beyond them.
     """
 
     noise = "simulation"
@@ -143,7 +143,7 @@ class KernelStepper:
         return {"state": self.state.copy(), "tables": written}
 
     def kept(self) -> dict[str, Any] | None:
-        """The state, and all writable tables; releases follow each other, counted in it."""
+        """The state, including the number of releases, and all writable tables except the releases."""
         written = {
             name: array.copy()
             for name, array in self.program.tables._asdict().items()
@@ -169,7 +169,7 @@ class KernelStepper:
 
 
 class FunctionStepper:
-    """User-defined functions; if they raise, coins and state are restored to before the call."""
+    """User-defined functions; if they raise an error, coins and state are restored to before the call."""
 
     noise = "simulation"
 
@@ -228,17 +228,17 @@ class FunctionStepper:
 
 
 def certain(arm: int, n_arms: int) -> FloatArray:
-    """Propensities (arms,) for an arm named without any."""
+    """Propensities, of shape (arms,): 1 for the named arm, and 0 for all others."""
     row = np.zeros(n_arms)
     row[arm] = 1.0
     return row
 
 
 Draw = Callable[[str, float], float]
-"""The noise of a named node with the given scale, both in units."""
+"""A function that returns the noise of a named node with a given scale, both in units."""
 
 LARGEST_SCALE, _LONGEST = 2.0**16, 2**32
-"""A sum of this many rewards, and of the at most 128 nodes that it gets, stays below 2^53 units: a draw
+"""Largest scale and number of rewards at which a sum with at most 128 nodes stays below 2^53 units: a draw
 exceeds 1,024 scales with a probability of exp(-1,024)."""
 _ROUNDINGS = 4
 _ROOM = 16
@@ -354,7 +354,7 @@ class ReleaseStepper(KernelStepper):
 
 
 class SumsStepper(ReleaseStepper):
-    """The same for a design whose sums are too large for exact floats: its kernels receive releases."""
+    """Stepper for a design whose sums are too large for exact floats: its kernels receive releases."""
 
     def __init__(
         self,
@@ -378,7 +378,7 @@ class SumsStepper(ReleaseStepper):
         return int(self.program.step(self.program.tables, step, self._told, state))
 
     def _learn(self, step: Step) -> None:
-        """The reward enters the sums; the kernel receives their releases, and no reward."""
+        """Add the reward to the sums; the kernel receives their releases, and no reward."""
         released = self._sums.learn(step.context, step.arm, step.reward, self._draw)
         self._told = Told(*released, np.zeros(1, np.int64))
         self._run(step._replace(reward=0.0), self.state)
@@ -440,7 +440,7 @@ def in_time_units(action: IntArray, reward: FloatArray, in_time: BoolArray, n_ar
 def in_time_releaser(
     epsilon: float | None, draw: Draw | None, coins: np.random.Generator
 ) -> Callable[[IntArray], FloatArray] | None:
-    """Releases the sums, with noise from `draw` or simulated from coins; None if not requested."""
+    """Function that releases the sums, with noise from `draw` or simulated by coins; None if not asked."""
     if epsilon is None:
         return None
     scale = unit_scale(SENSITIVITY / epsilon)
@@ -452,7 +452,7 @@ def in_time_releaser(
 
 
 def in_time_release(units: IntArray, scale: float, draw: Draw) -> FloatArray:
-    """The sums, each with noise of this scale in units, all drawn first; both shapes (n_arms, 2)."""
+    """The sums, each with noise of this scale in units, all drawn first; shapes (n_arms, 2)."""
     noise = [
         [draw(f"in-time {what} of arm {arm}", scale) for what in ("successes", "failures")]
         for arm in range(len(units))

@@ -18,7 +18,7 @@ from adaptinf.typing import FloatArray, IntArray
 class Renewed(NamedTuple):
     """A further run of an environment; units has shape (rounds,) if rounds belong to units.
 
-    Additional outcomes by name, (rounds, arms) each, for every arm.
+    Additional outcomes are stored by name, each with shape (rounds, arms).
     """
 
     tables: EnvironmentTables
@@ -98,7 +98,7 @@ class Environment:
         return []
 
     def range_problems(self, promised: PrivacyGuarantee | None) -> list[str]:
-        """Reasons why no log can have this guarantee here: its reward range would depend on the rewards."""
+        """Reasons why no log can have this guarantee: its reward range would depend on the rewards."""
         private = promised is not None and 0.0 < promised.epsilon < np.inf
         if not private or not self.range_learnt:
             return []

@@ -74,9 +74,9 @@ def draw_potential(environment: EnvironmentTables, rng: np.random.Generator, pot
 
 
 _SUM = 1e-8
-"""Tolerance for the sum of probabilities: rounding, as in NumPy's `Generator.choice`."""
+"""Tolerance for the sum of probabilities, to allow for rounding, as in NumPy's `Generator.choice`."""
 _WATCHED, _SPACING = 256, 16
-"""Number of first rounds that are all checked for changes of the state in place; interval of later checks."""
+"""Number of first rounds all checked for in-place changes of the state, and interval of later checks."""
 _NUMBERS = {float, int}
 _SURELY = 0.9 * _SUM
 """Tolerance for a sum that was rounded at every step."""
@@ -101,7 +101,7 @@ class Functions:
     labels: tuple[Any, ...] = ()
     """Possible contexts; empty if there are none, or if `choose` must not see them."""
     dimension: int = 0
-    """Number of entries in a context vector; 0 as above."""
+    """Number of entries in a context vector; 0 if there are none, or if `choose` must not see them."""
     own_coins: bool = True
     floor: tuple[float, float] = (0.0, 0.0)
     """Scale and decay of the declared smallest probability."""
@@ -154,7 +154,7 @@ class Decider:
         self.names_arms: bool | None = None
 
     def watch(self, checked: bool, step: int) -> None:
-        """Whether to look for a change of the state in place from this round on."""
+        """Set whether to look for in-place changes of the state from this round on."""
         if checked and not self.checked:
             self.kept = _pickled(self.state, "the state", step)
         self.checked = checked
@@ -200,7 +200,7 @@ class Decider:
         self.state = after
 
     def _read(self, answer: Any, step: int) -> tuple[int, list[float] | None]:
-        """The arm given by an answer, or drawn with its probabilities; and the probabilities."""
+        """The arm given by an answer, or drawn with its probabilities, and the probabilities."""
         n_arms = self.functions.n_arms
         named = isinstance(answer, (int, np.integer)) and not isinstance(answer, bool)
         if named and not 0 <= answer < n_arms:
@@ -319,7 +319,7 @@ class _Path:
                 kept[run] = row
 
     def _write_propensities(self, record: Record, action: IntArray, n_arms: int) -> None:
-        """Every arm's propensity; NaN if `choose` returns arms without them and nothing overrides it."""
+        """Write propensities; NaN if `choose` returns arms without probabilities and nothing overrides it."""
         own = np.full((len(action), n_arms), np.nan)
         mixing = self.world.share.shape[0] > 0
         if self.propensities:

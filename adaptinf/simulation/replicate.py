@@ -26,8 +26,8 @@ class Program:
     """Inputs to the run loop from a design, for one environment and horizon; share (0,) or (rounds,).
 
     Single steps use their compiled entry point, `Functions` in Python, or None. Choices use the first
-    `n_public` rows of the state, or all if it is None; these contain only released numbers.
-    `replay` is the entry point that recomputes decisions from releases, None if these do not determine them.
+    `n_public` rows of the state, which contain only released numbers, or all rows if it is None. `replay` is
+    the entry point that recomputes decisions from releases; None if releases do not determine decisions.
     """
 
     entry: Any
@@ -59,7 +59,7 @@ def enter(
     state: FloatArray,
     results: Results,
 ) -> None:
-    """Run a program once per row of the results, with separate tables if they are renewed.
+    """Run a program once per row of the results, with new tables for each run if these are renewed.
 
     Shapes: state as in the program.
     """
@@ -105,12 +105,12 @@ class Block:
 class Run:
     """Raw results of one recorded run: its rounds, its releases, and its final report.
 
-    Units (rounds,) if rounds belong to units, known (rounds,) if outcomes arrive late, as in `LogArrays`;
-    missing for missing outcomes, and their meaning; amended outcomes whose original values the design used;
-    arms that were removed, and that joined, each with the number of rounds before that; noise for its
-    source, if any; further outcomes by their names, (rounds,) each. For a session with a window: the number
-    of further participants that an outcome had to arrive, the value of late outcomes, and the in-time sums,
-    (arms, 2), once they are released, with their privacy.
+    `units` (rounds,) if rounds belong to units; `known` (rounds,) if outcomes arrive late, as in `LogArrays`;
+    `missing`, the meaning of missing outcomes; `amended`, the number of amended outcomes whose original
+    values the design used; arms that were removed or that joined, each with the number of rounds before that;
+    `noise`, the source of noise; further outcomes by name, (rounds,) each. For a session with a window: the
+    number of further participants that an outcome had to arrive, the value of late outcomes, and the in-time
+    sums, (arms, 2), once they are released, with their privacy.
     """
 
     record: Record

@@ -141,7 +141,7 @@ class EnvironmentTables(NamedTuple):
 
 
 class World(NamedTuple):
-    """The environment of a run; share (0,) or (rounds,), forced (0,) or (rounds,)."""
+    """The environment of a run; share and forced have shape (0,) or (rounds,)."""
 
     environment: EnvironmentTables
     horizon: int
@@ -212,7 +212,7 @@ def empty_record(horizon: int, n_arms: int, with_propensities: bool, dimension: 
 
 @kernel
 def no_outcome(tables: Any, state: FloatArray, outcome: FloatArray) -> None:
-    """The end of a run for a design that reports nothing."""
+    """End a run of a design that reports nothing."""
 
 
 @kernel
@@ -280,7 +280,7 @@ def draw_reward(
 def _write_round(
     record: Record, step: int, arm: int, status: int, feature: int, reward: float, context: FloatArray
 ) -> None:
-    """The data on every round that a log stores; context has shape (entries,)."""
+    """Write the data on a round that a log stores; context has shape (entries,)."""
     record.action[step] = arm
     record.status[step] = status
     record.feature[step] = feature
@@ -293,7 +293,7 @@ def _write_round(
 def _write_propensities(
     tables: Any, record: Record, step: int, proposal: int, arm: int, share: float
 ) -> None:
-    """Propensities of the round: the design's own, or 0 and 1, mixed with a uniform draw."""
+    """Write the propensities of a round: the design's own, or 0 and 1, mixed with a uniform draw."""
     n_arms = record.propensities.shape[1]
     for other in range(n_arms):
         own = 1.0 if other == proposal else 0.0
@@ -403,7 +403,7 @@ class Step(NamedTuple):
 
 @kernel
 def pass_round(tables: Any, state: FloatArray) -> None:
-    """A round whose outcome is pending: the clock advances, but nothing is learned."""
+    """Pass a round whose outcome is pending: the clock advances, but nothing is learned."""
     state[SCALARS, ROUND] += 1.0
 
 

@@ -1,8 +1,8 @@
 """The observable part of runs, their actions and releases, and decisions recomputed from it.
 
 A private design has two sides. `learn` receives rewards and noise, and writes its releases to the outbox, a
-row of the public state. All other kernels use only public rows: `choose`; `advance`, which counts a round
-and determines how many numbers are released after it; `publish`, which continues from the outbox; `finish`. A
+row of the public state. All other kernels use only public rows: `choose`; `advance`, which counts a round and
+determines how many numbers are released after it; `publish`, which continues from the outbox; and `finish`. A
 replay fills the outbox from the releases of a run and calls the same kernels, so no decision is implemented
 twice.
 """
@@ -92,7 +92,7 @@ _END, _NAME, _GROUP, _VALUE = range(4)
 
 
 class Outbox(NamedTuple):
-    """Location of a release: in this row of the state, in column ``group * names + name``."""
+    """Location of a release: a row of the state, and the column ``group * names + name`` in this row."""
 
     row: int
     names: int
@@ -132,7 +132,7 @@ def send(
     value: float,
     scale: float,
 ) -> None:
-    """Release a number: to the position of its name and group in the outbox, and in `released`."""
+    """Release a number: write it to the position of its name and group in the outbox, and to `released`."""
     state[outbox.row, group * outbox.names + name] = value
     release(tables, state, name, group, value, scale)
 

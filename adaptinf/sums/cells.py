@@ -131,8 +131,10 @@ def other_value(first: FloatArray, squares: FloatArray) -> float | None:
     if value == 0.0 or not np.isfinite(value):
         return None
     count = first / value
-    proportional = np.abs(squares - value * first) <= _SAME * np.abs(value * first)
-    whole = np.abs(count - np.rint(count)) <= _SAME * np.maximum(count, 1.0)
+    # Rounding is relative to one reward if a cell has none: sums may have been kept about another centre.
+    close = _SAME * np.maximum(count, 1.0)
+    proportional = np.abs(squares / value**2 - count) <= close
+    whole = np.abs(count - np.rint(count)) <= close
     return value if bool(np.all(proportional & whole)) else None
 
 

@@ -56,18 +56,18 @@ class Access:
         role : {"assigner", "recorder", "monitor", "statistician", "operator", "unblinder"}
             What it permits.
         days : int
-            Days until it expires, at most 3,650.
+            Number of days until the token expires, at most 3,650.
         by : str, optional
             The person responsible; the journal stores it.
         site : str, optional
-            Limits an assigner, recorder, monitor or unblinder to the participants of this site; it shows
-            nothing about others.
+            Site to which an assigner, recorder, monitor or unblinder is limited: the token shows nothing
+            about other sites.
 
         Returns
         -------
         Token
-            Its `text` is returned only by this call. The file records that it was issued, and `history` lists
-            this.
+            The token, whose `text` is returned only by this call. The file records that the token was issued,
+            and `history` lists this.
 
         Raises
         ------
@@ -113,7 +113,8 @@ class Access:
         Raises
         ------
         ParameterError
-            If there is no such token, or the file is a copy. A token that was revoked before stays so.
+            If there is no such token, or the file is a copy. A token that was revoked earlier remains
+            revoked.
         FileError
             As in `assign`.
 
@@ -182,7 +183,7 @@ def first_digest(trial: Access) -> str:
 
 
 def follow(trial: Access) -> bool:
-    """Read the rows that other processes have written; False for a file, or if the database fails."""
+    """Read the rows that other processes have written; returns False for a file, or if the database fails."""
     if isinstance(trial._requests.journal.path, Path):
         return False
     try:
@@ -193,7 +194,7 @@ def follow(trial: Access) -> bool:
 
 
 def rehearse(trial: Access) -> None:
-    """Load what decisions need, so that the first participant need not wait; nothing is kept."""
+    """Load everything that decisions need, so that the first participant need not wait; nothing is stored."""
 
     def once(replay: Replay) -> None:
         event_count(trial, replay)

@@ -1,8 +1,8 @@
 """The journal of a trial: chained rows in one database, written to disk before any answer.
 
-A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
-so no one who knows only digests can guess the entries between them. In a trial with a key, a row is the
-ciphertext of its entry, and digests cover the ciphertext.
+A row consists of an entry, as JSON, and a digest of the entry and of the previous row's digest. Each entry
+has a salt, so no one who knows only digests can guess the entries between them. In a trial with a key, a row
+is the ciphertext of its entry, and digests cover the ciphertext.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _Answer = TypeVar("_Answer")
 
 
 class Journal:
-    """The rows of a database that have been read: `rows` of them, the last with digest `head`.
+    """The rows of a database that have been read: `rows` is their number, `head` the digest of the last.
 
-    One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. Additions wait
-    for the commit, which writes all rows of a table at once. A connection that was lost is replaced by the
-    next `begin`; `renewed` then indicates that everything must be read again.
+    Transactions follow one another, each with `begin`, then `news` and `append`, then `commit` or `rollback`.
+    Additions wait for the commit, which writes all rows of a table at once. A connection that was lost is
+    replaced by the next `begin`; `renewed` then indicates that everything must be read again.
     """
 
     def __init__(self, address: Address, create: bool = False) -> None:
@@ -72,7 +72,7 @@ class Journal:
         self.connection = self.ask("written" if create else "read", self._engine.connect)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
-        """Create the table, with its first row and anything else requested; an error if anything exists."""
+        """Create the table, with its first row and anything else requested; an error if it already exists."""
         self.begin()
         try:
             self.ask("written", lambda: self._make(entry, also))
@@ -156,7 +156,7 @@ class Journal:
         raise JournalError(str(self.path), f"row {number} {told}")
 
     def _text(self, number: int, entry: Entry, before: str) -> str:
-        """An entry as its row has it."""
+        """The text of an entry's row."""
         if self.key is None:
             return as_text(salted(encode(entry)))
         if number == 1:
@@ -231,7 +231,7 @@ class Journal:
         self.ask("written", lambda: self.store.discard(self.connection, tables))
 
     def readers(self) -> str:
-        """Who else may read the trial, and the command that prevents it; empty if nobody."""
+        """Who else may read the trial, and the command that prevents it; empty if no one else can."""
         return self.ask("read", lambda: self.store.readers(self._driver))
 
     def holds_trial(self) -> bool:
@@ -243,7 +243,7 @@ class Journal:
             self.rollback()
 
     def stored(self, known: int = 0) -> Iterator[tuple[int, str, str]]:
-        """Numbers, texts and digests of all rows after one, as they are stored."""
+        """Numbers, texts and digests of all rows after row `known`, as they are stored."""
         cursor = self.ask("read", lambda: _NEWS.cursor(self.connection, known=known))
         while lot := self.ask("read", lambda: cursor.fetchmany(_AT_ONCE)):
             yield from lot
@@ -325,7 +325,7 @@ class Journal:
         return self.ask("read", lambda: self.store.marked(self.connection))
 
     def take_up(self) -> None:
-        """Remove the mark of such a copy, within the transaction."""
+        """Remove the mark of a copy made by `content`, within the transaction."""
         self.ask("written", lambda: self.store.take_up(self.connection))
 
     def close(self) -> None:

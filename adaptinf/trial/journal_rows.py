@@ -12,7 +12,7 @@ Entry = dict[str, Any]
 Rows = Entry | Iterator[Entry] | None
 """The rows that an action writes: none, one or several, each of which may depend on the previous ones."""
 GONE = "gone"
-"""In an entry: its sealed fields can no longer be read, because the secret was destroyed."""
+"""Mark of an entry whose sealed fields can no longer be read, because the secret was destroyed."""
 SALT, _SALT_BYTES = "salt", 16
 START = ""
 """The value used as the digest before the first row."""

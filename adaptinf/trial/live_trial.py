@@ -47,7 +47,7 @@ class TrialStatus:
     state : {"open", "paused", "finished"}
         Whether the trial accepts requests.
     reason : str
-        If it does not, the reason.
+        The reason, if the trial does not accept requests.
     rounds, horizon : int
         Number of participants assigned, and the largest possible number.
     pending : int
@@ -62,9 +62,9 @@ class TrialStatus:
         Whether the file is a copy, made by `backup` or in any other way, that has not replaced the trial: it
         can be read, but accepts no requests.
     next_look : int, str or None
-        Number of participants after which the plan has its next look; or its time in UTC, or the information
-        that it waits for. None if there is no plan, it has ended the trial, or looks are by date and the
-        trial has not begun.
+        Number of participants after which the plan has its next look, or its time in UTC, or the information
+        for which it waits. None if there is no plan, the plan has ended the trial, or looks are by date and
+        the trial has not begun.
     unrepeatable : int
         Number of decisions that can no longer be recomputed, because they depend on a context that was
         erased.
@@ -109,10 +109,10 @@ class TrialStatus:
 class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating):
     """A design in use for real participants, stored so that it survives crashes and retried requests.
 
-    It is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Created by
-    `Trial.create` and opened by `Trial.open`. Several processes may use it simultaneously, each with its own
-    `open`, and threads may share an object. Every answer is on disk before it is returned. Each request has a
-    key: if it is repeated with the same key, it receives the same answer.
+    A trial is kept in a SQLite file or, with the extra `postgres`, in a PostgreSQL database. Trials are
+    created by `Trial.create` and opened by `Trial.open`. Several processes may use a trial simultaneously,
+    each with its own `open`, and threads may share an object. Every answer is on disk before it is returned.
+    Each request has a key: if it is repeated with the same key, it receives the same answer.
 
     Examples
     --------
@@ -157,7 +157,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         path : path or str
             The SQLite file, which must not contain anything yet; ``"sqlite:///..."`` is equivalent. The file
             and those that SQLite creates beside it are readable only by their owner (mode 0600), whatever the
-            umask. Or the address of a PostgreSQL database without tables, ``"postgresql://user@host/db"``.
+            umask. The address of a PostgreSQL database without tables is also accepted, such as
+            ``"postgresql://user@host/db"``.
         design : Design or Plan
             What decides. A private design draws exact noise from OpenDP; a private design without exact noise
             is refused. A `Plan` has a design, arms and a horizon: `look` follows its rule, and the file and
@@ -165,8 +166,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         arms : list of labels, or int, optional
             The labels of the arms; a number stands for 0, 1, ... Required with a design.
         horizon : int, optional
-            Largest possible number of participants. Required with a design. With a plan, it may be larger
-            than the plan's, so that `amend_plan` can make the trial longer.
+            Largest possible number of participants. Required with a design. With a plan, the horizon may be
+            larger than the plan's, so that `amend_plan` can make the trial longer.
         features, dimension, per_arm, reward_range
             Contexts and rewards, as for `Design.session`.
         outcome_window : int, optional
@@ -275,12 +276,13 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         design : Design, optional
             Required for a user-defined design, which a file cannot store.
         key_file : path, optional
-            The file with the key of a trial that was created with one. If omitted, it is taken from the
+            The file with the key of a trial that was created with one. If omitted, the key is taken from the
             environment, as in `create`.
         heads : path or list of str, optional
             A file, to which a line of JSON with time, number of rows and head is appended after each write;
             or a command, as a list of strings, that reads the latest line from its standard input. No request
-            waits for it. If this fails, a later request issues a warning, and the trial continues.
+            waits for the file or the command. If this fails, a later request issues a warning, and the trial
+            continues.
 
         Returns
         -------
@@ -347,7 +349,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         ----------
         unit : str or int
             Identifier of the participant. A unit is assigned only once: a repeated request returns its first
-            decision. A unit whose name looks the same as another's, such as "p1 " and P1, is refused.
+            decision. A unit is refused if its name looks the same as another's, as "p1 " and P1 do.
         context : optional
             Context known before the choice, as for `Session.assign`.
         key : str or int
@@ -422,8 +424,8 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         -------
         AdaptiveLog
             The log, which is a copy; the trial continues. Units of erased participants have uninformative
-            names. Sites are a context named "site". Files that it writes are readable only by their owner
-            (mode 0600).
+            names. Sites are a context named "site". Files that the log writes are readable only by their
+            owner (mode 0600).
         """
         return self._requests.read(lambda replay: self._logged(replay, missing, amended, erased))
 
@@ -462,7 +464,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         )
 
     def verify(self, head: str | None = None) -> TrialStatus:
-        """Verify the trial from its first row: digests, every decision recomputed, snapshot, a file's pages.
+        """Verify the trial from its first row: digests, recomputed decisions, the snapshot, a file's pages.
 
         Parameters
         ----------
@@ -494,7 +496,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the trial in its present state to a new file, atomically; the trial continues.
 
-        The copy can be read, but accepts no requests until `restore` makes it replace the trial. It is
+        The copy can be read, but accepts no requests until `restore` makes it replace the trial. The copy is
         readable only by its owner (mode 0600).
 
         Parameters
@@ -505,7 +507,7 @@ class Trial(Operations, SupplyOperations, Access, KeyHolder, Custody, Migrating)
         Raises
         ------
         ParameterError
-            If the trial is in a PostgreSQL database, of which ``pg_dump`` makes copies.
+            If the trial is in a PostgreSQL database, which is copied with ``pg_dump``.
         FileError
             If the file exists, or cannot be written.
         """

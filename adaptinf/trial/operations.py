@@ -55,11 +55,11 @@ class Operations(LookOperations):
         units : sequence
             Identifiers of the participants.
         contexts : sequence, optional
-            The context of each, as for `assign`.
+            The context of each participant, as for `assign`.
         keys : sequence
             A key for each request, as for `assign`.
         sites : sequence of str, optional
-            The site of each, as for `assign`.
+            The site of each participant, as for `assign`.
 
         Returns
         -------
@@ -69,10 +69,11 @@ class Operations(LookOperations):
         Raises
         ------
         ParameterError
-            If requests are refused; the message lists all of these with the reasons. Nothing has changed in
-            this case.
+            If requests are refused; the message lists all refused requests with the reasons. Nothing has
+            changed in this case.
         FileError
-            As in `assign`: either none or all of the requests were stored. Repeat them with their keys.
+            As in `assign`: either none or all of the requests were stored. Repeat the requests with their
+            keys.
         """
         nothing = [None] * len(units)
         columns = {"units": units, "contexts": nothing if contexts is None else contexts}
@@ -101,8 +102,8 @@ class Operations(LookOperations):
         Raises
         ------
         ParameterError
-            If requests are refused; the message lists all of these with the reasons. Nothing has changed in
-            this case.
+            If requests are refused; the message lists all refused requests with the reasons. Nothing has
+            changed in this case.
         FileError
             As in `assign_many`.
 
@@ -149,7 +150,7 @@ class Operations(LookOperations):
     def amend(
         self, decision_id: int, reward: float | None, *, key: str | int, reason: str, by: str
     ) -> Outcome:
-        """Correct an outcome that was recorded incorrectly; the first one stays in the journal.
+        """Correct an outcome that was recorded incorrectly; the original value stays in the journal.
 
         The log contains the new value. The design keeps what it has learned: past decisions are unchanged,
         and future ones are made as if nothing had been corrected.
@@ -236,8 +237,9 @@ class Operations(LookOperations):
         ----------
         reason, by
             As in `pause`. The reason may be omitted if the trial's plan has ended it: the journal then states
-            the look. If nothing ended it and this is before the horizon, the log stores the reason, and has
-            ``stopping="data-chosen"``: the person who ended the trial may have seen outcomes.
+            the look. If the plan has not ended the trial and the horizon has not been reached, the log stores
+            the reason, and has ``stopping="data-chosen"``: the person who ended the trial may have seen
+            outcomes.
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 
@@ -245,23 +247,24 @@ class Operations(LookOperations):
         """Let a copy replace its trial, whose file has been lost.
 
         Until then, a copy, made by `backup` or in any other way, can be read and its participants erased, but
-        it accepts no other request: the trial may have continued after it. The copy does not contain answers
-        given since then, and participants who return are assigned again, with coins that the lost file did
-        not have. A private design draws noise again for nodes for which the lost file had already drawn it,
-        so the guarantee depends on the number of runs, which cannot be determined from a copy.
+        it accepts no other request: the trial may have continued since the copy was made. The copy does not
+        contain answers given after it was made, and participants who return are assigned again, with coins
+        that the lost file did not have. A private design draws noise again for nodes for which the lost file
+        had already drawn it, so the guarantee depends on the number of runs, which cannot be determined from
+        a copy.
 
         Parameters
         ----------
         reason, by : str
             The reason and the person responsible; the journal stores both.
         head : str, optional
-            The `head` of the last status of the lost file, after which it gave no further answer. If it is
-            equal to the head of the copy, nothing was lost, and the guarantee of logs is unchanged.
+            The `head` of the last status of the lost file, after which it gave no further answer. If this
+            head is equal to the head of the copy, nothing was lost, and the guarantee of logs is unchanged.
         runs : int, optional
             Number of lost files that continued from this copy: the trial's own, and each earlier one that was
             restored from the same copy and continued. For each of them, the guarantee of logs includes
-            epsilon once more, as stated by the operator. If neither is given, logs have no guarantee, and
-            this cannot be changed later.
+            epsilon once more, as stated by the operator. If neither `head` nor `runs` is given, logs have no
+            guarantee, and this cannot be changed later.
 
         Raises
         ------
@@ -290,8 +293,8 @@ class Operations(LookOperations):
     def moved(self, *, reason: str, by: str) -> None:
         """Declare that the trial's file was moved to another disk or machine, and no copy continues.
 
-        The journal identifies the file: a file renamed on the same disk remains the same, and any other with
-        the same rows opens as a copy. A copy made by `backup` must be restored instead.
+        The journal identifies the file: a file renamed on the same disk remains the same, and any other file
+        with the same rows opens as a copy. A copy made by `backup` must be restored instead.
 
         Parameters
         ----------
@@ -325,9 +328,9 @@ class Operations(LookOperations):
     def remove_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
         """Never assign an arm again; the others receive its probability in proportion to their own.
 
-        This is for designs with their own coins that accept outcomes in any order. The person who removes an
-        arm may have seen outcomes, so logs state which arm was removed and when, and guarantee neither a
-        floor nor privacy.
+        Arms can be removed if the design has its own coins and accepts outcomes in any order. The person who
+        removes an arm may have seen outcomes, so logs state which arm was removed and when, and guarantee
+        neither a floor nor privacy.
 
         Parameters
         ----------
@@ -367,9 +370,9 @@ class Operations(LookOperations):
     def add_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
         """Add an arm, which can be assigned from now on; until now, its probability was 0.
 
-        The design continues as if it had had the arm from the beginning and had never assigned it. This is
-        for `Uniform`, `EpsilonGreedy`, `Thompson`, `TopTwoThompson` and `ExplorationSampling` without
-        `initial_pulls`, and a `Mixture` of `UCB` or `KLUCB`. The person who adds an arm may have seen
+        The design continues as if it had had the arm from the beginning and had never assigned it. Arms can
+        be added to `Uniform`, `EpsilonGreedy`, `Thompson`, `TopTwoThompson` and `ExplorationSampling` without
+        `initial_pulls`, and to a `Mixture` of `UCB` or `KLUCB`. The person who adds an arm may have seen
         outcomes, so logs state which arm joined and when, and guarantee neither a floor nor privacy. In a
         blinded trial, each site needs kits of the arm before its next participant.
 
@@ -421,7 +424,7 @@ class Operations(LookOperations):
         unit : str or int
             Identifier of the participant.
         key : str or int
-            Identifies the request, as for `assign`. It remains readable, as do the reason and the person
+            Identifies the request, as for `assign`. The key remains readable, as do the reason and the person
             responsible: do not include names of participants in them.
         reason, by : str
             The reason and the person responsible.
@@ -435,14 +438,15 @@ class Operations(LookOperations):
         Warns
         -----
         AdaptinfWarning
-            If the trial is in PostgreSQL, which keeps values that were overwritten: where they remain.
+            If the trial is in PostgreSQL, which keeps values that were overwritten; the warning says where
+            they remain.
 
         Raises
         ------
         ParameterError
             If no participant with this name was assigned or they were already erased, the design waits for
-            their outcome, it is user-defined and uses contexts, or the key belongs to another request.
-            Nothing has changed in this case.
+            their outcome or is user-defined and uses contexts, or the key belongs to another request. Nothing
+            has changed in this case.
         FileError
             As in `assign`: repeat the request with its key, so that nothing remains of the fields.
 
@@ -475,7 +479,7 @@ class Operations(LookOperations):
         ----------
         others : sequence of Trial
             Other trials, which must be open: their noise is examined as well, and no draw may recur in
-            another file. They may include copies and their continuations: rows that several files contain
+            another file. These may include copies and their continuations: rows that several files contain
             count once.
 
         Returns
@@ -495,7 +499,7 @@ class Operations(LookOperations):
         Distributions are exact: integers from the discrete Laplace distribution at the scale stated in the
         row, which is checked against the design when the trial is opened. All tests together raise a false
         alarm with probability at most 1e-6. Their power depends on the number of nodes: tails that are cut
-        off at c scales are detected after about 17 exp(c) of them
+        off at c scales are detected after about 17 exp(c) nodes
         ([limits](../auditing.md#how-large-a-fault-is-seen)).
 
         Examples

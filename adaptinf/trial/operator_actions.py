@@ -60,7 +60,7 @@ class Act:
     row : int
         Number of the row in the journal.
     time : str
-        From the local clock, in UTC.
+        Time of the action from the local clock, in UTC.
     kind : str
         What was done: "pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore",
         "moved", "migrate", "look", "amend_plan", "token" (one was issued), "revoke", "rekey", "add_arm",
@@ -69,7 +69,7 @@ class Act:
     reason : str or None
         The reason; None if the action concerned a participant who was erased.
     by : str or None
-        Who did it, if stated.
+        The person who performed the action, if stated.
     decision : int or None
         Id of the decision concerned.
     reward : float or None
@@ -85,13 +85,13 @@ class Act:
     role : str or None
         What an issued token permits.
     site : str or None
-        The site that was added, to which kits were added, or of an issued token.
+        The site that was added, that received kits, or to which an issued token is limited.
     kit : str or None
         Code of the kit that was retired.
     alarm : str or None
         Name of the alarm.
     raised : bool or None
-        Whether it was raised or cleared.
+        Whether the alarm was raised (True) or cleared (False).
     hook : str or None
         Name of the webhook.
     days : int or None
@@ -102,7 +102,7 @@ class Act:
         Number of earlier rows that this version would have written differently and that are accepted as
         written.
     looks : list or None
-        When the looks of a changed plan are.
+        Numbers of participants, or days, at which the looks of a changed plan are due.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class Acts:
     foreign = ""
     """Why the installed version accepts no requests (another one decides); empty if it decides itself."""
     here: Place | None = None
-    """Location of the file. All three are set by any caller that requests a change."""
+    """Location of the file. Any caller that requests a change sets `copied`, `foreign` and `here`."""
 
     def __init__(self, path: str, first: Entry, design: Design, mark: Mark, draw: Draw | None = None) -> None:
         self.path, self.declared, self.design, self._mark = path, first, design, mark
@@ -187,7 +187,7 @@ class Acts:
 
     @property
     def ended(self) -> str:
-        """Why no guarantee covers the number of rounds: the trial was ended by hand early; or empty."""
+        """Why no guarantee covers the number of rounds, if someone ended the trial early; otherwise empty."""
         came, most = self.session.rounds, self.declared["horizon"]
         if self.state == OPEN or came == most:
             return ""
@@ -203,7 +203,7 @@ class Acts:
 
     @property
     def unrepeatable(self) -> int:
-        """Decisions from that with an erased context up to its erasure, if the design uses contexts."""
+        """Number of decisions from the one with an erased context until the erasure, if contexts are used."""
         found: set[int] = set()
         for act in self.acts:
             if act["kind"] == "erase" and act["memory"] is not None:
@@ -216,7 +216,7 @@ class Acts:
         return sum(act["kind"] == "restore" for act in self.acts)
 
     def copy_of(self, here: Place, marked: bool) -> str:
-        """Why this file, which backup may have marked, is a copy; empty if it is not one."""
+        """Why this file, which `backup` may have marked, is a copy; empty if it is not a copy."""
         if marked:
             return MARKED
         return "" if self.place is None or same_place(self.place, here) else ELSEWHERE
@@ -241,7 +241,7 @@ class Acts:
         return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
 
     def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
-        """Pause, resume or finish; None if that is already the state."""
+        """Pause, resume or finish the trial; None if it is already in that state."""
         refuse(kind, [*act_problems(reason, "nobody" if by is None else by), *self._if_closed()])
         if self.state == FINISHED and kind != "finish":
             raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
@@ -277,7 +277,7 @@ class Acts:
         return self._taken(said)
 
     def _taken_before(self, said: Entry, problem: str) -> bool:
-        """Whether this action let a file that is not a copy replace the trial; refused if none did."""
+        """Whether this action already let the file replace the trial; refused if another action did."""
         if self.copied:
             return False
         last = next((act for act in reversed(self.acts) if act["kind"] in TAKEN), {})
@@ -372,7 +372,7 @@ class Acts:
         keep_key(self.session, "erase", plain(key), step)
 
     def _refuse_unkept(self, step: int) -> None:
-        """State that a design uses contexts and needs this one, or that no file can store its memory."""
+        """Refuse an erasure if the design still needs the context, or if no file can store its memory."""
         if not self.session.by_context:
             return
         name, problems = self.declared["design"], []
@@ -466,7 +466,7 @@ class Acts:
         self.place = standing[PLACE]
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
-        """Whether a key is new; refused if the trial accepts no new requests of this kind."""
+        """Whether a key is new; an error if the trial accepts no new requests of this kind."""
         refuse(subject, named("key", key))
         fresh = not has_key(self.session, plain(key))
         if fresh:

@@ -46,7 +46,7 @@ class Due(NamedTuple):
     log: AdaptiveLog
 
     def computed(self) -> Ahead | None:
-        """The look, which may take a long time; None if it cannot be computed, as `take` explains."""
+        """Compute the look, which may take a long time; None if it cannot be computed, as `take` explains."""
         try:
             return Ahead(self.log, self.plan.look(self.log, self.stage))
         except (ParameterError, InvalidForLog):
@@ -60,7 +60,7 @@ class Ahead(NamedTuple):
     found: Any
 
     def serves(self, log: AdaptiveLog) -> bool:
-        """Whether the look would use the same now."""
+        """Whether the look would use the same data now."""
         one, other = ({**log.arrays.by_field(), "units": log.units} for log in (self.log, log))
         return self.log.design == log.design and all(_same(one[name], other[name]) for name in one)
 
@@ -91,7 +91,7 @@ class PlannedLooks(Acts):
         return str(self.declared.get(PLAN, {}).get("clock", ""))
 
     def noted(self, number: int, entry: Entry) -> None:
-        """Also keep the times that looks by date depend on."""
+        """Also keep the times on which looks by date depend."""
         super().noted(number, entry)
         if not self.by_date or entry["kind"] not in ("assign", "record", "erase"):
             return
@@ -147,7 +147,7 @@ class PlannedLooks(Acts):
 
     @property
     def planned_at(self) -> list[Any]:
-        """When the looks of the plan are, as last changed: participants, or days."""
+        """Numbers of participants, or days, at which the looks of the plan are due, after its last change."""
         found: list[Any] = self._planning.get(LOOKS, [])
         return found
 
@@ -158,7 +158,7 @@ class PlannedLooks(Acts):
         return changed[-1] if changed else self.declared
 
     def amend_plan(self, looks: Any, reason: Any, by: Any, blinded: Any, changes: dict[str, Any]) -> Entry:
-        """Change the looks that have not been taken; the row."""
+        """Change the looks that have not been taken, and return the row that states this."""
         problems = [*act_problems(reason, by), *BOOLEAN("blinded", blinded), *self._if_closed()]
         if self.state == FINISHED:
             problems.append("the trial is finished")
@@ -239,7 +239,7 @@ class PlannedLooks(Acts):
     def take(self, ahead: Ahead | None = None) -> Iterator[tuple[Any, Entry | None]]:
         """The looks that are due, in order, each with its row; if none is due, the last look without a row.
 
-        The first may have been computed in advance, so that no one has to wait for it here.
+        The first look may have been computed in advance, so that no one has to wait for it here.
         """
         plan = self._needed()
         refuse("look", self._if_closed())
@@ -288,7 +288,7 @@ class PlannedLooks(Acts):
         return 0 if known is None else int(self._needed().look(self.planned(known)).stage)
 
     def _known(self) -> AdaptiveLog | None:
-        """Rounds before the first pending outcome; None without any."""
+        """The log of the rounds before the first pending outcome; None if there are none."""
         rounds = min(self.session.pending, default=self.session.rounds + 1) - 1
         return first_rounds(logged(self.session, "drop", True, "keep"), rounds) if rounds else None
 
@@ -297,7 +297,7 @@ class PlannedLooks(Acts):
         return plan.recorded([{"stage": 0, "rounds": 0, "decision": GOES_ON}, *self.looks][-1])
 
     def _waiting(self, rounds: int) -> list[int]:
-        """Decisions among the first rounds whose outcomes have not arrived."""
+        """Decisions among the first `rounds` rounds whose outcomes have not arrived."""
         return [decision for decision in self.session.pending if decision <= rounds]
 
     @staticmethod
@@ -313,7 +313,7 @@ class PlannedLooks(Acts):
         ]
 
     def _used(self, plan: StatedPlan, stage: int, also: Sequence[Entry] = ()) -> AdaptiveLog:
-        """What a look uses: if it is not by date, only the rounds up to it, even if others have begun."""
+        """The log that a look uses: rounds up to the look, even if others have begun, unless by date."""
         if self.by_information and (known := self._known()) is not None:
             return self.planned(known, also)
         log = logged(self.session, "drop", True, "keep")
@@ -381,7 +381,7 @@ class PlannedLooks(Acts):
 
     @property
     def cut_short(self) -> bool:
-        """Whether the trial was finished early by hand; not if its plan ended it."""
+        """Whether the trial was finished early by hand, and not by its plan."""
         return super().cut_short and ended(self.looks) is None
 
     @property
@@ -421,7 +421,7 @@ def _seconds(time: str) -> float:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two columns, or groups of columns by name, contain the same."""
+    """Whether two columns, or groups of columns by name, have the same contents."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
     if one is None or other is None:
@@ -450,7 +450,7 @@ def looks_frame(looks: Sequence[Entry]) -> pd.DataFrame:
 
 
 def _as_look(entry: Entry) -> Entry:
-    """A look as logs store it, from its row."""
+    """A look, from its row, in the form in which logs store it."""
     numbers = {name: entry[name] for name in NUMBERS if entry[name] is not None}
     known = {name: entry[name] for name in ("stage", "rounds", "lost", *ARMS)}
     return {**known, **numbers, "decision": entry["verdict"]}
@@ -473,8 +473,8 @@ class LookOperations:
         A look uses the participants up to its round, all of whose outcomes must have arrived. If its decision
         ends the trial, no more participants are assigned; `finish` then ends it permanently, and `resume`
         continues against the plan, which all later tables state. Looks that were not taken in time are taken
-        in order. While the first of them is computed, other processes can use the trial; looks by date are
-        computed while others wait.
+        in order. While the first of them is computed, other processes can use the trial; while looks by date
+        are computed, other processes wait.
 
         Returns
         -------

@@ -58,7 +58,7 @@ from adaptinf.trial.trial_noise import NODE
 from adaptinf.trial.trial_places import PLACE, TAKEN, Place
 
 MOMENTS = "moments"
-"""In snapshots: times of participants, with looks by date."""
+"""Part of a snapshot: times of participants, if looks are by date."""
 
 
 class Begun(NamedTuple):
@@ -74,7 +74,7 @@ class Replay(Supplied):
     unread: frozenset[int] = frozenset()
     """Decisions with unreadable fields that no row read so far has declared erased."""
     stopped = 0
-    """In a rehearsal: number of the differing row that cannot be accepted as written, which ends it."""
+    """In a rehearsal: number of the row that cannot be accepted as written, which ends the rehearsal."""
     differences: list[Difference] | None = None
     """In a rehearsal: rows that the installed version would write differently."""
 
@@ -107,7 +107,7 @@ class Replay(Supplied):
     def assign_new(
         self, unit: Any, context: Any, key: Any, site: Any = None
     ) -> tuple[Decision, Entry | None]:
-        """The same for a new request: its unit, named within its site, must not look like another's."""
+        """As `assign`, for a new request: its unit, named within its site, must not look like another's."""
         # Replays skip this check, because journals of earlier versions may contain such units.
         return self.assign(self.at_site("assign", site, unit), context, key, plain(site), new=True)
 
@@ -154,7 +154,7 @@ class Replay(Supplied):
         return True
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What has been added since then, and the current state; None for a user-defined design."""
+        """What was added after `since`, and the current state; None for a user-defined design."""
         # The code of a user-defined design may have changed since a snapshot, which only a replay can detect.
         if self.declared["own"]:
             return None
@@ -190,7 +190,7 @@ class Replay(Supplied):
         return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
-        """Perform the action in a row; the row of a node waits for that of its request."""
+        """Perform the action in a row; the row of a noise node waits for that of its request."""
         if entry["kind"] == NODE:
             self.nodes.expect(entry)
             return
@@ -301,7 +301,7 @@ class Replay(Supplied):
         return self.turn(said["kind"], said["reason"], said.get("by"))
 
     def _looked_up(self, said: Entry) -> Entry:
-        """The entry for an unblinding, which names its decision and no unit."""
+        """The entry for an unblinding, which names its decision but no unit."""
         names = "decision", "reason", "by"
         refuse("unblind", act_problems(said["reason"], said["by"]))
         self.session.propensities(said["decision"])  # This call refuses decisions that do not exist.
@@ -316,7 +316,7 @@ class Replay(Supplied):
         return said
 
     def _erased_again(self, said: Entry) -> Entry:
-        """The entry for an erasure; the design's memory at the time is taken from it if needed."""
+        """The entry for an erasure; the design's memory at the time is taken from the entry if needed."""
         refuse("erase", act_problems(said["reason"], said["by"]))
         self._fresh("erase", said["key"], refused=())
         self._forget(said["decision"] - 1, said["key"])

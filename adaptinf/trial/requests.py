@@ -77,13 +77,13 @@ class Requests:
     def change_all(
         self, acts: Callable[[Replay], Iterable[tuple[_Answer, Rows]]], purge: bool = False
     ) -> list[_Answer]:
-        """The same for several requests or actions: afterwards, either all of them are on disk or none."""
+        """Perform several requests or actions as `change` does: afterwards, all are on disk, or none."""
         return self._change(acts, purge, several=not purge)
 
     def change_each(
         self, acts: Sequence[Callable[[Replay], tuple[_Answer, Rows]]]
     ) -> list[_Answer | ParameterError]:
-        """The same for independent requests; the answer to a refused request is its error."""
+        """Perform independent requests as `change` does; the answer to a refused request is its error."""
 
         def each(replay: Replay) -> Iterator[tuple[_Answer | ParameterError, Rows]]:
             for act in acts:
@@ -147,7 +147,7 @@ class Requests:
         self.journal.rollback()
 
     def _still_copied(self, replay: Replay) -> str:
-        """The reason if the file is a copy; otherwise empty, which cannot change and is checked once."""
+        """Why the file is a copy; empty if it is not, which cannot change and is checked only once."""
         self._copied = self._copied and self.copied(replay)
         return self._copied
 
@@ -156,11 +156,11 @@ class Requests:
         return "" if self.differences is not None else other_version(replay.decides["adaptinf"])
 
     def copied(self, replay: Replay) -> str:
-        """The reason if the file is a copy; otherwise empty."""
+        """Why the file is a copy; empty if it is not."""
         return replay.copy_of(self.journal.place, self.journal.marked())
 
     def _write(self, replay: Replay, entry: Rows) -> bool:
-        """Add the rows of an action, each after those of its noise draws; False if there is none."""
+        """Add the rows of an action, each after those of its noise draws; returns False if there are none."""
         if entry is None:
             return False
         if isinstance(entry, Iterator):
@@ -180,7 +180,7 @@ class Requests:
         return True
 
     def _destroy(self, entry: Entry) -> None:
-        """Make a row's content unreadable: a snapshot contains fields of all participants."""
+        """Destroy secrets if a row requires it; for an erasure, also those of snapshots."""
         if entry["kind"] == "restore":
             self.journal.take_up()
         elif entry["kind"] == "erase":
@@ -192,7 +192,7 @@ class Requests:
             self.sealing.destroy(MARKS)
 
     def keep(self) -> None:
-        """Write a snapshot if there are many rows since the last one or it could not be used."""
+        """Write a snapshot if many rows have been written since the last one, or if that one was unusable."""
         # The trial does not need the snapshot, so failures to write one are ignored.
         replay, rows = self._replay, self.journal.rows
         if replay is None or replay.declared["own"] or (rows - self._kept < EVERY and not self._stale):
@@ -279,7 +279,7 @@ class Requests:
         return self._switch
 
     def _check_secrets(self, path: str, replay: Replay) -> None:
-        """Each participant has a secret, unless erased."""
+        """Check that each participant who was not erased has a secret."""
         erased = {step + 1 for step in erased_steps(replay.session)}
         gone = {*erased, MARKS} if replay.state == FINISHED else erased
         if problems := self.sealing.problems(replay.session.rounds, gone):

@@ -1,9 +1,9 @@
 """Encrypted parts of a trial's file: fields of participants, and snapshots.
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
-The digests of the rows cover the ciphertexts, and the secrets are in a separate table: if one is destroyed,
-no one can read what was sealed with it, but the rows still follow from each other. If the trial has a key,
-the table contains ciphertexts of the secrets under its data key.
+The digests of the rows cover the ciphertexts, and the secrets are in a separate table: if a secret is
+destroyed, no one can read what was sealed with it, but the rows still follow from each other. If the trial
+has a key, the table contains ciphertexts of the secrets under its data key.
 
 A snapshot, the state after a certain row of the journal, is a cache: a trial is opened without recomputing
 all decisions. The changes between two snapshots form a part, which is written once; the digest of a part
@@ -50,7 +50,7 @@ snapshots. All further numbers are decisions."""
 _BYTES, _NONCE, _PADDED, _MARK, _LONGEST = 32, 12, 32, 32, 2**30
 _DESTROYED = bytes(_BYTES)
 _PAGE = 2**16
-"""Snapshots of a trial with a key have multiples of this length."""
+"""Snapshots of a trial with a key are padded to a multiple of this length."""
 _LAYOUT = b"sealed\0\1"
 """Prefix of a sealed snapshot."""
 _TABLE = sa.Table(
@@ -174,7 +174,7 @@ class Sealing:
         self._many.update(self._journal.ask("read", cursor.fetchall))
 
     def _newest(self) -> int:
-        """An upper limit for the numbers of secrets in the file; later ones are found with their rows."""
+        """An upper limit for the numbers of secrets in the file; later numbers are found with their rows."""
         if self._largest is None:
             found = self._journal.ask("read", lambda: _LARGEST.value(self._journal.connection))
             self._largest = MARKS if found is None else int(found)
@@ -193,7 +193,7 @@ class Sealing:
         self._many = {}
 
     def forget(self) -> None:
-        """Start again, like the rows."""
+        """Forget the secrets that were read, when the rows are also read again."""
         self._many, self._largest = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
@@ -289,7 +289,7 @@ class Snapshots:
         self._journal, self._sealing = journal, sealing
 
     def read(self) -> Snapshot | None:
-        """The snapshot, fully verified; None if there is none, or if it is from other code."""
+        """The snapshot, fully verified; None if there is none, or if other code wrote it."""
         found, parts = self._journal.ask("read", self._rows)
         if found is None:
             return None
@@ -334,7 +334,7 @@ class Snapshots:
         return JournalError(str(self._journal.path), "its snapshot does not follow from its rows")
 
     def last(self) -> tuple[int, Marks]:
-        """The row of the snapshot, and the amount of data in the session then; 0 and nothing if none."""
+        """The row of the snapshot, and the amount of data in the session at that row; 0 if there is none."""
         found = self._row()
         if found is None:
             return 0, Marks()
@@ -378,7 +378,7 @@ class Snapshots:
 
 
 def versions() -> dict[str, str]:
-    """Fingerprint of the code that made a snapshot's decisions; different code recomputes all of them."""
+    """Fingerprint of the code that made a snapshot's decisions; other code recomputes all decisions."""
     return {
         "adaptinf": package_hash(),
         "numpy": np.__version__,

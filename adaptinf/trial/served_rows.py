@@ -42,10 +42,10 @@ class Token:
     revoked : str or None
         When it was revoked.
     site : str or None
-        The site to which it is limited.
+        The site to which the token is limited.
     text : str
-        The text that the program sends. Only the call that issues the token returns it; otherwise it is
-        empty, because the file contains only its SHA-256 digest.
+        The text that the program sends. Only the call that issues the token returns the text; otherwise the
+        text is empty, because the file contains only its SHA-256 digest.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Token:
     text: str = field(default="", repr=False)
 
     def serves(self) -> bool:
-        """Whether it has not been revoked and has not expired."""
+        """Whether the token has neither been revoked nor expired."""
         return self.revoked is None and datetime.now(UTC) < datetime.fromisoformat(self.expires)
 
 
@@ -158,7 +158,7 @@ def told_until(acts: Acts, hook: str) -> int | None:
 
 
 def sent_row(acts: Acts, hook: str, notice: int) -> Entry | None:
-    """The entry that a webhook was notified of all rows up to one; None if it already was, or for a copy."""
+    """The entry that a webhook was told of all rows up to `notice`; None if already stored, or for a copy."""
     known = told_until(acts, hook)
     if acts.closed or (known is not None and known >= notice):
         return None
@@ -166,7 +166,7 @@ def sent_row(acts: Acts, hook: str, notice: int) -> Entry | None:
 
 
 def alarm_again(acts: Acts, said: Entry) -> Entry | None:
-    """The entry of such a row, if it follows from the rows before it."""
+    """The entry of a row about an alarm or a webhook, if it follows from the rows before it."""
     name = said["alarm" if said["kind"] == ALARM else "hook"]
     refuse(said["kind"], [] if isinstance(name, str) and 0 < len(name) <= _LONGEST else ["it has no name"])
     if said["kind"] == ALARM:

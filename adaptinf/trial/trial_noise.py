@@ -30,7 +30,7 @@ NODE = "node"
 class Nodes:
     """Source of a trial's noise: its journal while rows are replayed, then OpenDP.
 
-    An audit provides it instead of OpenDP.
+    An audit supplies the noise instead of OpenDP.
     """
 
     def __init__(self, path: str, draw: Draw | None = None) -> None:
@@ -208,7 +208,7 @@ def audited(rows: Sequence[NodeRows], names: Sequence[str]) -> NoiseAudit:
 
 
 def drawn(rows: Sequence[NodeRows], names: Sequence[str]) -> Draws:
-    """The draws in files in row order; a row that files share belongs to the first."""
+    """The draws in files, in row order; a row that several files share belongs to the first."""
     # A digest covers all rows up to its own, so files with a common digest have the same beginning.
     known: set[tuple[int, str]] = set()
     fresh: list[tuple[int, Entry]] = []

@@ -28,7 +28,7 @@ _HERE, _BORN, _SIZE = -100, 0x800, 256
 _MASK, _SECONDS, _NANOSECONDS = slice(0, 4), slice(80, 88), slice(88, 92)
 """For Linux's statx: the folder in which paths begin, the request for a birth time, and its position."""
 SERVER = "system"
-"""Name of the field by which the place of a database is known: the server's number."""
+"""Name of the field by which the place of a database is identified: the server's number."""
 TAKEN = ("restore", "moved")
 """Kinds of rows by which a file replaces the trial; each gives its location, and fresh coins."""
 MARKED = (
@@ -95,7 +95,7 @@ def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog
 
 
 def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) -> PrivacyGuarantee:
-    """Total spent by the lost runs and the current one."""
+    """Total guarantee of the lost runs and the current one."""
     times = "once" if taken == 1 else f"{taken} times"
     whose = "the operator states" if stated else "the last head that was stored shows"
     runs = "1 lost run" if lost == 1 else f"{lost:,} lost runs"
@@ -171,5 +171,5 @@ def make_owners(path: Path) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that SQLite may have: the database, and those next to it."""
+    """The files that SQLite may use: the database, and those next to it."""
     return [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", "-journal")]

@@ -56,7 +56,7 @@ class Coins:
         return mac.digest()
 
     def set(self, event: str, number: int) -> None:
-        """Set the generator to that of an event."""
+        """Set the generator to the state for an event."""
         drawn = int.from_bytes(self._of(f"{event} {number}".encode()), "big")
         self._bits.state = {
             "bit_generator": "PCG64",
@@ -124,7 +124,7 @@ def declared_entry(
 
 
 def planned_terms(plan: StatedPlan, arms: Any, horizon: Any) -> tuple[Design, tuple[Any, ...], int, Entry]:
-    """Design, arms and horizon of a plan, and its part of a first entry; refused if others are given."""
+    """Design, arms and horizon of a plan, and its part of a first entry; other values are refused."""
     problems = []
     if arms is not None and (not isinstance(arms, (list, tuple)) or tuple(arms) != plan.arms):
         problems.append(

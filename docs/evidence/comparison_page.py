@@ -250,7 +250,8 @@ gap of arm A. The level of all arms increases linearly by 1 sd, or in one step a
 or oscillates by 1 sd within each of ten days, or is an autoregression with sd 1. An arm joins after 30% of
 the rounds, while the level increases linearly. An effect that changes sign is that of arm A; it changes from
 .3 sd to -.3 sd, or from .6 to -.6 if there are 1,000 rounds. For rewards of 0 and 1, a size of 1 sd is .25,
-half of a standard deviation. All arms' propensities are known.
+half of a standard deviation. The true policy contrast is then the mean over the period; the weighted mean,
+which the table names, is that of [moving effects](moving_effects.md). All arms' propensities are known.
 
 ## Failures
 

@@ -49,7 +49,7 @@ def row(cell: Cell, number: int) -> str:
         np.mean((low <= period) & (period <= high)),
         np.mean((low_uniform <= period) & (period <= high_uniform)),
     )
-    length = np.mean(high_uniform - low_uniform) / np.mean(high - low)
+    length = np.nanmean(high_uniform - low_uniform) / np.nanmean(high - low)
     arms = "" if "arms" in cell.design else f", {cell.n_arms} arms"
     cells = [str(cell.number), f"{cell.design}{arms}", f"{cell.n_rounds:,}"]
     return f"| {' | '.join([*cells, *(f'{share:.3f}' for share in covers), f'{length:.2f}'])} |"

@@ -10,6 +10,7 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import evidence
@@ -22,6 +23,7 @@ from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
+from adaptinf.sums import Sums
 
 SEED = 20_261_130
 DESIGNS: dict[str, Callable[[], Design]] = {
@@ -29,7 +31,7 @@ DESIGNS: dict[str, Callable[[], Design]] = {
     "epsilon-greedy, .1": lambda: EpsilonGreedy(exploration=0.1),
     "uniform": Uniform,
 }
-RATES, ROUNDS, LOGS, QUICK = (0.005, 0.01, 0.02), (500, 2_000, 5_000), 250, 60
+RATES, ROUNDS, LOGS, QUICK, BATCHES = (0.005, 0.01, 0.02), (500, 2_000, 5_000), 250, 60, 20
 HEADS = "| log | coverage | below | above | given | width | exact | counted | cautioned |"
 HELD = "Thompson, floor .1, 1.0%, T = 500, means"
 
@@ -51,6 +53,13 @@ def row(name: str, fits: list[Results], truth: float, exact: list[Results]) -> s
     return f"| {' | '.join([name, *cells])} |"
 
 
+def batched(log: AdaptiveLog) -> AdaptiveLog:
+    """The log in batches of equal size."""
+    batch = np.arange(log.n_rounds) * BATCHES // log.n_rounds
+    arrays = replace(log.arrays, batch=batch)
+    return AdaptiveLog.from_arrays(arrays, arms=log.arms, reward_range=log.reward_range, design=log.design)
+
+
 def rows_of(design: str, rate: float, rounds: int, number: int) -> list[str]:
     """The rows of one kind of log: means and the difference."""
     seeds = np.random.SeedSequence([SEED, rounds, int(1e4 * rate), *design.encode()]).spawn(number)
@@ -59,7 +68,7 @@ def rows_of(design: str, rate: float, rounds: int, number: int) -> list[str]:
     fixed = design == "uniform"
     name = f"{design}, {100 * rate:.1f}%, T = {rounds}"
 
-    def difference(log: AdaptiveLog, estimator: str | None) -> Results:
+    def difference(log: AdaptiveLog | Sums, estimator: str | None) -> Results:
         return Contrast(log, treatment=1, control=0).fit(estimator)
 
     # A design that does not adapt has exact intervals by default, so scores are requested.
@@ -67,8 +76,13 @@ def rows_of(design: str, rate: float, rounds: int, number: int) -> list[str]:
     means = [ArmMeans(log).fit(asked) for log in logs]
     pairs = [difference(log, asked) for log in logs]
     exact = [ArmMeans(log).fit() for log in logs] if fixed else []
+    of_sums = [] if fixed else [Sums.of_log(batched(log)) for log in logs]
     adjusted = [difference(log, None) for log in logs] if fixed else []
-    return [row(f"{name}, means", means, rate, exact), row(f"{name}, difference", pairs, 0.0, adjusted)]
+    found = [row(f"{name}, means", means, rate, exact), row(f"{name}, difference", pairs, 0.0, adjusted)]
+    if of_sums:
+        found.append(row(f"{name}, means, sums", [ArmMeans(sums).fit() for sums in of_sums], rate, []))
+        found.append(row(f"{name}, difference, sums", [difference(one, None) for one in of_sums], 0.0, []))
+    return found
 
 
 def kept(folder: Path, design: str) -> list[str]:
@@ -104,7 +118,7 @@ counts with weights (Fay and Feuer 1997), as those of [policy values](rare_polic
 the share of such fits. *Given* is the share of arms or differences with an interval, *below* and *above*
 are shares of intervals on either side of the truth, and widths are medians. Under the uniform design,
 AIPW is requested, and *exact* is the width of the default: exact binomial, or Agresti-Caffo for
-differences.
+differences. *Sums* are those of the same logs in 20 batches of equal size.
 
 The lowest coverage is {lowest}.
 

@@ -45,7 +45,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """Distribution of the final counts of a two-arm trial, without tests; weights have shape (states,)."""
+    """Distribution of the final counts of a two-arm trial; the weights have shape (states,)."""
 
     name: str
     rule: Any
@@ -93,7 +93,7 @@ class CountLaw:
         Returns
         -------
         ndarray
-            Expected values, in the shape of the thetas.
+            Expected values, of the same shape as the thetas.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class CountLaw:
         Returns
         -------
         arm1, arm0 : ndarray
-            Expected pulls, in the shape of the thetas.
+            Expected numbers of pulls, of the same shape as the thetas.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class CountLaw:
         Returns
         -------
         ndarray of shape (T + 1,)
-            Entry S is the probability given S successes in total; it does not depend on theta.
+            Entry S is the probability given S successes in total, which does not depend on theta.
         """
         total = np.empty(self.horizon + 1)
         sum_by_total(
@@ -186,7 +186,7 @@ class CountLaw:
     def _sum(
         self, blocks: Iterator[tuple[slice, FloatArray]], subject: str, theta1: Any, theta0: Any
     ) -> FloatArray:
-        """Expected values of functions of the counts, computed block by block; shape (f, *thetas)."""
+        """Expected values of f functions of the counts, computed block by block, of shape (f, *thetas)."""
         first, second = checked_thetas(subject, theta1, theta0)
         shape = np.broadcast_shapes(np.shape(theta1), np.shape(theta0))
         one, zero = np.broadcast_arrays(first.reshape(np.shape(theta1)), second.reshape(np.shape(theta0)))
@@ -246,7 +246,7 @@ def unconditional_pvalue(
 def _at_worst(
     law: CountLaw, subject: str, outcome: tuple[int, int, int, int], ordering: Statistic, turn: float
 ) -> float:
-    """Largest probability of a statistic as extreme, upwards, downwards or (`turn` 0) in either direction."""
+    """Largest probability over theta of a statistic at least as extreme (`turn` 0: in either direction)."""
 
     def size(values: FloatArray) -> FloatArray:
         return np.asarray(turn * values if turn else np.abs(values))

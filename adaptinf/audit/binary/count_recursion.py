@@ -1,10 +1,10 @@
 """Forward recursion over the counts of a two-arm binary design, by rounds and by batches.
 
 A state is (n1, s1, n0, s0): pulls and successes of either arm. The weight q of a state is the probability
-that the design assigns arm 1 to exactly n1 of the t rounds, given that a random s1 of arm 1's first n1
-rewards, and a random s0 of arm 0's first n0, are successes. It lies in [0, 1], and P(state) = q Bin(s1; n1,
-theta1) Bin(s0; n0, theta0). Every step is a sum of positive products, so rounding errors accumulate but never
-cancel.
+that the design assigns arm 1 to exactly n1 of the t rounds, given that s1 of the first n1 rewards of arm 1
+and s0 of the first n0 rewards of arm 0, in random order, are successes. It lies in [0, 1], and P(state) = q
+Bin(s1; n1, theta1) Bin(s0; n0, theta0). Every step is a sum of positive products, so rounding errors
+accumulate but never cancel.
 
 Layer t contains its states in blocks n1 = 0, ..., t; a block has a row for each s1 and a column for each s0.
 """
@@ -52,7 +52,7 @@ class RuleTables(NamedTuple):
 class Work(NamedTuple):
     """Space for one block.
 
-    Shapes: up, down (largest block,), gained, kept, last (largest block,), rows (2, T + 2).
+    Shapes: up, down, gained, kept and last (largest block,), rows (2, T + 2).
     """
 
     up: FloatArray
@@ -74,7 +74,7 @@ def _overlap(tables: RuleTables, a: int, b: int, c: int, d: int) -> float:
 
 @kernel
 def _posterior_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
-    """P(theta1 > theta0) and P(theta0 > theta1), each summed over positive terms from its corner."""
+    """P(theta1 > theta0) and P(theta0 > theta1), each a sum of positive terms from a corner of the block."""
     first, second = tables.first, tables.second
     up, down, column = work.up, work.down, n0 + 1
     increment, above = work.rows[0], work.rows[1]
@@ -134,7 +134,7 @@ def _highest_bound(tables: RuleTables, n1: int, s1: int, n0: int, s0: int) -> fl
 
 @kernel
 def _below(p: float, q: float, draws: int, floor: float, log_count: float) -> float:
-    """E[max(floor - K / draws, 0)] for K binomial with success p = 1 - q, summed over the smaller tail."""
+    """Mean of max(floor - K / draws, 0) for K ~ Binomial(draws, 1 - q), summed over the smaller tail."""
     k = math.ceil(floor * draws) - 1
     if p <= 0.0:
         return floor
@@ -165,7 +165,7 @@ def _largest_count(draws: int, floor: float) -> float:
 
 @kernel
 def _raised(p: float, q: float, draws: int, floor: float, log_count: float) -> float:
-    """Amount by which a floor on the frequency K / draws raises the mean of the probability p."""
+    """Increase in the mean of the frequency K / draws, which is p, due to a floor."""
     if draws == 0:
         return min(max(p, floor), 1.0 - floor) - p
     return _below(p, q, draws, floor, log_count) - _below(q, p, draws, floor, log_count)
@@ -173,7 +173,7 @@ def _raised(p: float, q: float, draws: int, floor: float, log_count: float) -> f
 
 @compiled
 def clipped_frequency(p: float, q: float, draws: int, floor: float) -> float:
-    """E[min(max(K / draws, floor), 1 - floor)] for K binomial(draws, p = 1 - q), or of p if draws is 0."""
+    """Mean of K / draws clipped to [floor, 1 - floor], K ~ Binomial(draws, p); of p if draws is 0."""
     return p + _raised(p, q, draws, floor, _largest_count(draws, floor))
 
 
@@ -241,7 +241,7 @@ def _probabilities(tables: RuleTables, n1: int, n0: int, start: int, work: Work)
 
 @compiled
 def rule_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
-    """Write probabilities of arms 1 and 0 to ``work.up`` and ``work.down``, rows s1; n1 + n0 < T."""
+    """Write the probabilities of arms 1 and 0 to ``work.up`` and ``work.down``, a row per s1; n1 + n0 < T."""
     _probabilities(tables, n1, n0, 0, work)
 
 
@@ -249,7 +249,7 @@ def rule_block(tables: RuleTables, n1: int, n0: int, work: Work) -> None:
 def _gather_row(
     row: FloatArray, above: FloatArray, here: FloatArray, kept: FloatArray, won: float, lost: float
 ) -> None:
-    """One row of a new block: the last round was a success or failure of arm 1, or a pull of arm 0."""
+    """Compute one row of a block by last round: a success or failure of arm 1, or a pull of arm 0."""
     n0 = kept.shape[0]
     for s0 in range(n0 + 1):
         row[s0] = won * above[s0] + lost * here[s0]
@@ -267,7 +267,7 @@ def _gather_row(
 def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArray, work: Work) -> None:
     """Weights after round `step` + 1 from those after `step` rounds.
 
-    Shapes: old, new (at least the states of the layer,).
+    Shapes: old, new (at least the number of states in the layer,).
     """
     start = target = 0
     for n1 in range(step + 2):
@@ -300,7 +300,7 @@ def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArra
 def sum_by_total(
     weights: FloatArray, chosen: np.ndarray, log_factorial: FloatArray, total: FloatArray, rounds: int
 ) -> None:
-    """Probability of the chosen states given S = s1 + s0 successes under equal arms, written to `total`.
+    """Write to `total` the probability of the chosen states given S = s1 + s0 successes under equal arms.
 
     Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
     """
@@ -401,8 +401,8 @@ def advance_batch(
 ) -> None:
     """Weights after a batch of rounds whose probability is fixed at its start.
 
-    Shapes: old, new (at least the states of the layer,), laws (largest block, rounds + 1), by_count (draws +
-    1, rounds + 1).
+    Shapes: old, new (at least the number of states in the layer,), laws (largest block, rounds + 1), by_count
+    (draws + 1, rounds + 1).
     """
     total = step + rounds
     for i in range((total + 1) * (total + 2) * (total + 3) // 6):

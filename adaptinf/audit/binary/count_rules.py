@@ -99,7 +99,7 @@ def allocation(rule: Any, horizon: int) -> Allocation:
 
 
 def _refreshed(edges: tuple[int, ...], share: FloatArray) -> tuple[int, ...]:
-    """The boundaries of batches; if every round is uniform, no update is needed."""
+    """Boundaries of the batches; if every round is uniform, every round is its own batch."""
     return tuple(range(len(share) + 1)) if np.all(share == 1.0) else edges
 
 
@@ -177,7 +177,7 @@ def _corners(first: float, second: float, horizon: int) -> FloatArray:
 
 
 def _last_corner(first: float, second: float, horizon: int) -> FloatArray:
-    """Integral of the density of Y times P(X > y), by the trapezoid in u where logit y = pi sinh(u)."""
+    """Integral of the density of Y times P(X > y), by the trapezoidal rule in u; logit y = pi sinh(u)."""
     u = np.linspace(-6.2, 6.2, 1001)
     logit = math.pi * np.sinh(u)
     log_y, log_rest = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
@@ -194,7 +194,7 @@ def _last_corner(first: float, second: float, horizon: int) -> FloatArray:
 
 
 def path_probabilities(plan: Allocation, action: IntArray, reward: FloatArray) -> FloatArray:
-    """Probability of arm 1 in each round of a trial, given the past; action, reward (T,); returns (T,)."""
+    """Probability of arm 1 in each round of a trial, given the past; all arrays have shape (T,)."""
     horizon = len(action)
     one = action == 1
     counts = np.zeros((4, horizon + 1), dtype=np.int64)
@@ -231,7 +231,7 @@ def final_weights(plan: Allocation, horizon: int) -> FloatArray:
 
 
 def layers(plan: Allocation, horizon: int) -> Iterator[tuple[int, FloatArray]]:
-    """Rounds and weights after each batch; states whose weight is set to 0 have left the trial.
+    """Number of rounds and weights after each batch; the caller may set weights to 0 to remove states.
 
     Shapes: weights (states of the layer,).
     """

@@ -179,7 +179,7 @@ def values_of(
 
 
 def tail_weights(values: FloatArray, weights: FloatArray, alternative: str, mid_p: bool) -> FloatArray:
-    """P-value of every outcome of a discrete distribution; values (k,), weights (k,); returns (k,)."""
+    """P-value of every outcome of a discrete distribution; values, weights and result have shape (k,)."""
     if alternative == "two-sided":
         return _at_least(np.abs(values), weights, mid_p)
     if alternative == "greater":
@@ -252,7 +252,7 @@ def all_states(horizon: int) -> Iterator[tuple[slice, IntArray, IntArray, IntArr
 
 
 def bias_moments(horizon: int) -> Iterator[tuple[slice, FloatArray]]:
-    """Blocks of moments: whether arm 1, arm 0 and both were pulled, the means and their difference."""
+    """Blocks of indicators that arm 1, arm 0 and both were pulled, of both means, and of their difference."""
     # A mean without pulls is set to 0, because a NaN would spoil the sums; the indicators beside it exclude
     # such outcomes.
     for place, n1, s1, n0, s0 in all_states(horizon):
@@ -310,7 +310,7 @@ def outcomes_given(
 
 
 def conditional_pvalues(weights: FloatArray, horizon: int) -> FloatArray:
-    """Two-sided conditional p-value of every state, based on the Wald statistic; shape (states,)."""
+    """Two-sided conditional p-value of every state, based on the Wald statistic, of shape (states,)."""
     pvalues = np.ones(weights.size)
     for successes in range(horizon + 1):
         places, counts, chances = outcomes_given(weights, horizon, successes)

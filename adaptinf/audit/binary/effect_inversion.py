@@ -112,7 +112,7 @@ def _odds(effect: float, one: Any, first: Any, zero: Any, second: Any) -> FloatA
 
 
 def _odds_rates(effect: float, position: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The larger rate rises from 0 to the point of symmetry, then the smaller one rises to 1."""
+    """Rates with a given log odds ratio: by position, the larger rate rises first, and then the smaller."""
     rising = position <= 0.5
     top = special.expit(0.5 * abs(effect))
     near = top * np.sin(math.pi * np.where(rising, position, 1.0 - position)) ** 2
@@ -151,7 +151,7 @@ class Inversion:
             self.every[:, place] = smoothed(n1, s1, n0, s0)
 
     def pvalue(self, effect: float) -> float:
-        """Largest probability, over the nuisance rate, of a statistic at least as large."""
+        """Largest probability over the nuisance rate of a statistic at least as large as the observed one."""
         return min(self._worst(self._as_far(effect, effect), effect), 1.0)
 
     def limit(self, alpha: float, side: float) -> float:
@@ -172,12 +172,12 @@ class Inversion:
         return self._outermost(inner, middle, side, alpha) if found is None else found
 
     def _may_be_kept(self, inner: float, outer: float, alpha: float) -> bool:
-        """Whether any effect between two others may be accepted, given all outcomes that are as extreme."""
+        """Whether an effect between `inner` and `outer` might not be rejected."""
         terms = self._as_far(inner, outer)
         return self._worst(terms, inner, alpha) > alpha or self._worst(terms, outer, alpha) > alpha
 
     def _as_far(self, inner: float, outer: float) -> FloatArray:
-        """Weights of outcomes whose statistic is at least as large anywhere between two effects; or 0."""
+        """Weights of outcomes whose statistic is at least as large at some effect in the range, or 0."""
         # Statistics decrease in the effect. For effects in this range, the log's own statistic is therefore
         # smallest at the inner end, and that of an outcome is largest at one of the two ends.
         seen = float(self._size(inner, *self.own))
@@ -187,7 +187,7 @@ class Inversion:
         return np.where(sizes >= seen - TIE * max(abs(seen), TIE), self.ways, 0.0)
 
     def _worst(self, terms: FloatArray, effect: float, enough: float = math.inf) -> float:
-        """Largest probability of a set of states over the nuisance rate, or any value above the limit."""
+        """Largest probability of a set of states over the nuisance rate; the search stops above `enough`."""
         # The probability is computed at Chebyshev points and interpolated between them. On scales with a
         # single piece the interpolation is exact in theory, because the probability is a polynomial whose
         # degree is the number of rounds.
@@ -232,7 +232,7 @@ class Inversion:
 def interval_limits(
     law: CountLaw, scale: Scale, outcome: tuple[int, int, int, int], alternative: str, alpha: float
 ) -> tuple[float, float]:
-    """Limits of the effect, in printed form; one-sided intervals have an open end."""
+    """Confidence limits on the scale that is printed; one-sided intervals have an open end."""
     inversion = Inversion(law, scale, outcome, SIDES[alternative])
     low, high = scale.bounds
     if alternative != "less":

@@ -69,10 +69,11 @@ class ExactLaw(CountLaw):
 
     Notes
     -----
-    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). This holds if rewards are independent with
-    constant success probabilities theta1 and theta0, the number of rounds T was fixed in advance, and the
-    arms were assigned by exactly this design. **Drift invalidates it**: if success rates change over time,
-    even by the same amount in both arms, none of these numbers is correct; use a randomisation test instead.
+    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). The distribution is exact if rewards are
+    independent with constant success probabilities theta1 and theta0, the number of rounds T was fixed in
+    advance, and the arms were assigned by exactly this design. **Drift invalidates the distribution**: if
+    success rates change over time, even by the same amount in both arms, none of these numbers is correct;
+    use a randomisation test instead.
 
     Arm 1 is the second arm of a log or environment, and arm 0 the first.
 
@@ -154,8 +155,8 @@ class ExactLaw(CountLaw):
         Returns
         -------
         (float, float)
-            A theta, and an upper bound on the size at every theta that exceeds the size at that theta by at
-            most 1e-9.
+            A theta, and an upper bound on the size over all theta, at most 1e-9 above the size at the
+            returned theta.
 
         Raises
         ------
@@ -207,8 +208,8 @@ class ExactLaw(CountLaw):
         n1, s1, n0, s0 : int
             Pulls and successes of arm 1 and arm 0.
         statistic : {"wald", "score", "difference"} or callable
-            The statistic that orders the outcomes: ``statistic(n1, s1, n0, s0)`` for integer arrays, large if
-            arm 1 is better.
+            The statistic that orders the outcomes; a function ``statistic(n1, s1, n0, s0)`` takes integer
+            arrays, and is large if arm 1 is better.
         alternative : {"two-sided", "central", "greater", "less"}
             Two-sided: the probability that the statistic is at least as large in absolute value. Central:
             twice the smaller of the one-sided p-values. Greater: the alternative that arm 1 is better.
@@ -282,7 +283,7 @@ class ExactLaw(CountLaw):
         Raises
         ------
         ParameterError
-            If the counts are inconsistent, the statistic is unknown, or a value of it is NaN.
+            If the counts are inconsistent, the statistic is unknown, or one of its values is NaN.
         """
         outcome = n1, s1, n0, s0
         return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", outcome, statistic, alternative)
@@ -378,7 +379,7 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     ----------
     design : Thompson, EpsilonGreedy, UCB, Uniform, Mixture of these, PlayTheWinner, DBCD, ERADE, or callable
         The rule. A function ``probability(n1, s1, n0, s0, t)`` returns the probability of arm 1 in round t
-        (counted from 1) after these counts, for integer arrays of equal shape; use ``np.where`` instead of
+        (counted from 1) given these counts, for integer arrays of equal shape; use ``np.where`` instead of
         ``if``.
     horizon : int
         Number of rounds T, fixed in advance; at most 1,000.

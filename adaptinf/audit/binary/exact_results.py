@@ -111,9 +111,10 @@ class ExactTest(_OfCounts):
     statistic_name, alternative : str
         The statistic that orders the outcomes, and the alternative.
     pvalue : float
-        P-value given the total number of successes: its size is at most alpha at every theta.
+        P-value given the total number of successes; the size of the test is at most alpha at every theta.
     mid_pvalue : float
-        The p-value with ties counted as one half: less conservative, but without that guarantee.
+        The p-value with ties counted as one half: less conservative, but the size of the test may exceed
+        alpha.
     unconditional_pvalue : float
         P-value for the same alternative at the least favourable theta.
     naive_pvalue : float
@@ -125,8 +126,8 @@ class ExactTest(_OfCounts):
 
     Notes
     -----
-    Exact if success rates do not drift, the number of rounds was fixed in advance, and the arms were assigned
-    by exactly the named design.
+    The test is exact if success rates do not drift, the number of rounds was fixed in advance, and the arms
+    were assigned by exactly the named design.
 
     Examples
     --------
@@ -221,7 +222,7 @@ class ExactInterval(_OfCounts):
     estimates : dict of float by scale
         Estimates from the sample proportions, not corrected for adaptive collection; NaN if undefined.
     pvalue : float
-        P-value for equal arms from the test that the intervals invert.
+        P-value of the hypothesis of equal arms, from the test that is inverted to obtain the intervals.
     alternative : str
         ``"greater"`` gives lower limits only, and ``"less"`` upper limits only.
     alpha : float
@@ -248,7 +249,7 @@ class ExactInterval(_OfCounts):
 
     @property
     def validity(self) -> str:
-        """The condition for the confidence level: the number of rounds was fixed in advance."""
+        """Condition under which the confidence level holds: the number of rounds was fixed in advance."""
         return "exact"
 
     @property

@@ -123,10 +123,10 @@ def exact_interval(
     three scales give the same test. The p-value at every nuisance rate is computed from an expansion in
     Chebyshev polynomials; p-values are accurate to about 1e-6.
 
-    An interval spans all effects that are not rejected. The set of these effects may have gaps. The search
-    starts from the end of the scale. A range of effects is skipped only if the outcomes that are as far away
-    at any effect in the range have probability at most alpha at both of its ends; otherwise the range is
-    halved, down to 1/1024 of a standard error.
+    An interval spans all effects that are not rejected. The set of effects that are not rejected may have
+    gaps. The search starts from the end of the scale. A range of effects is skipped only if the outcomes that
+    are as far away at any effect in the range have probability at most alpha at both of its ends; otherwise
+    the range is halved, down to 1/1024 of a standard error.
 
     Success rates must not drift, the number of rounds must be fixed in advance, and every arm must have been
     assigned by exactly the given design. With 100 rounds, an interval takes up to about a second once the

@@ -41,7 +41,7 @@ Pair = tuple[FloatArray, FloatArray]
 def worst_inputs(mechanism: Mechanism) -> Pair:
     """The two arrays of statistics allowed by the mechanism whose releases differ most.
 
-    Returns shape first, second (d,).
+    Both returned arrays have shape (d,).
     """
     raise TypeError(f"no neighbouring inputs are known for {type(mechanism).__name__}")
 
@@ -97,7 +97,7 @@ def pair_problems(mechanism: Mechanism, first: FloatArray, second: FloatArray) -
 def sample(
     mechanism: Any, values: FloatArray, runs: int, rng: np.random.Generator | None, backend: str
 ) -> FloatArray:
-    """Several independent releases of the same statistics; values (d,); returns (runs, d)."""
+    """Independent releases of the same statistics, values of shape (d,), as an array of shape (runs, d)."""
     return np.asarray(mechanism.release(np.tile(values, (runs, 1)), rng, backend), dtype=np.float64)
 
 
@@ -183,7 +183,7 @@ class MechanismSource:
         return f"{self.mechanism!r}, {self.backend} noise: ({first}) against ({second})"
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
-        """Scores of shape (runs,), or codes of bits, shape (runs, numbers)."""
+        """Scores of shape (runs,), or codes of bits of shape (runs, numbers)."""
         rng = None if self.backend == "release" else generator(child(self.root, side, start // CHUNK))
         released = sample(self.mechanism, self.pair[side], stop - start, rng, self.backend)
         if self.view == "digits":
@@ -261,7 +261,7 @@ def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generato
 def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArray, FloatArray]:
     """Two streams that differ as much as possible in the most revealing item.
 
-    Returns shape first, second (items, dimension).
+    Both returned arrays have shape (items, dimension).
     """
     if counter.mechanism == "binary":
         # Only the first item lies in a node of every level, so it affects the most releases.
@@ -372,7 +372,7 @@ class CounterSource:
         return [node for node in counter_nodes(self.counter, len(first)) if node.start <= changed < node.end]
 
     def outputs(self, side: int, start: int, stop: int) -> FloatArray:
-        """Scores of shape (runs,), or codes of bits, shape (runs, numbers)."""
+        """Scores of shape (runs,), or codes of bits of shape (runs, numbers)."""
         sums = self._sums(side, start, stop)
         nodes = self._telling()
         if self.view == "digits":

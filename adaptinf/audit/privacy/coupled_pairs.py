@@ -1,8 +1,8 @@
 """Neighbouring trials of a design: which pairs are tried, their privacy cost, and whether they agree.
 
-A shift is the difference between the exact sums of two runs at a node. It is computed from the two releases
-of the node, given that all earlier releases are equal, and must be the same for any other noise of the node:
-it is a function of the data and of earlier releases, never of the noise itself.
+A shift is the difference between the exact sums of two runs at a node. The shift is computed from the two
+releases of the node, given that all earlier releases are equal, and must be the same for any other noise of
+the node: it is a function of the data and of earlier releases, never of the noise itself.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class CoupledPair:
     differs : str
         The difference in words.
     cost : float
-        Sum of abs(shift) / scale over all draws, using the scales that were drawn.
+        Sum of abs(shift) / scale over all draws, with the scales at which the noise was drawn.
     promised : PrivacyGuarantee
         The epsilon guaranteed for runs that differ in this way.
     shifted : int
@@ -195,7 +195,7 @@ class Coupled:
         return pd.DataFrame(rows)
 
     def summary(self) -> ResultSummary:
-        """Kinds of pairs with their largest cost and the guarantee: text, Markdown, LaTeX, HTML or CSV."""
+        """Kinds of pairs, their largest cost and the guarantee, as text, Markdown, LaTeX, HTML or CSV."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import format_number, plain_table
 
@@ -305,7 +305,7 @@ Run = Callable[[Mapping[str, int], frozenset[str], str], Released]
 
 @dataclass(frozen=True)
 class Alignment:
-    """Shifts by node, their cost at the drawn scales, and where and why they fail, if they do."""
+    """Shifts by node, their cost, and where and why the alignment failed, if it did."""
 
     shifts: dict[str, int]
     cost: Fraction
@@ -338,7 +338,7 @@ def _first_difference(one: list[Release], other: list[Release]) -> int | None:
 
 
 def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], second: Run) -> str:
-    """Shift the node of a release, or explain why that cannot make the releases equal."""
+    """Shift the node of a release, or explain why a shift cannot make the releases equal."""
     mine, theirs = one.releases[place], other.releases[place]
     told = f"release {place + 1}, {mine.name} of {mine.group!r} in round {mine.round},"
     if repr(mine._replace(value=0.0)) != repr(theirs._replace(value=0.0)):
@@ -415,7 +415,7 @@ class PairAudit:
 
     @classmethod
     def of(cls, design: Design, terms: Terms) -> PairAudit:
-        """Create the audit; refused if there are no runs to couple."""
+        """Create the audit, or refuse if there are no runs to couple."""
         participants = Participants(*terms.declared, design.domain)
         # Designs without nodes are refused below, with the reason why they cannot be coupled.
         if design.nodes is not None:
@@ -544,7 +544,7 @@ class PairAudit:
 
 
 def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
-    """The first disagreement: the release that cannot be equalised, or an arm before it."""
+    """The first disagreement: the release that cannot be made equal, or an earlier arm."""
     if found.problem and not (problems and problems[0][0].part == ARM and problems[0][0].step < found.round):
         return found.problem
     return problems[0][1] if problems else ""

@@ -85,7 +85,7 @@ class Output(NamedTuple):
 
 
 class Release(NamedTuple):
-    """A row of the releases."""
+    """One row of a run's releases."""
 
     round: int
     name: str
@@ -174,7 +174,7 @@ class SessionStage:
         return logged(self._session, "drop", True, "keep")
 
     def finish(self) -> None:
-        """Let the remaining outcomes enter."""
+        """End the windows, so that the remaining outcomes enter."""
         self._session.end_windows()
 
     def shown(self) -> list[Output]:
@@ -324,7 +324,7 @@ class _Play:
         return log
 
     def publish(self, log: AdaptiveLog, when: str) -> None:
-        """The public part of a log, in full."""
+        """Add the public part of a log, in full, to the outputs."""
         public, problem = _answered(log.public)
         if public is None:
             self.outputs.append(Output(f"public() {when}", problem, PUBLIC))
@@ -340,7 +340,7 @@ class _Play:
         self.outputs += [Output(f"public().{name} {when}", text, PUBLIC) for name, text in parts.items()]
 
     def tables(self, log: AdaptiveLog) -> None:
-        """Conclusions from the log's releases about arms and groups, with intervals and p-values."""
+        """Add the conclusions from the log's releases about arms and groups, with intervals and p-values."""
         from adaptinf.inference.arms import ArmMeans, Contrast
 
         control, treatment = self._terms.arms[0], self._terms.arms[-1]
@@ -358,7 +358,7 @@ class _Play:
             self.outputs.append(Output(f"{name} from the releases", found or problem, RECORDS))
 
     def propensities(self, log: AdaptiveLog) -> None:
-        """The propensities of every participant, if the design has any."""
+        """Add the propensities of every participant, if the design has any."""
         if log.arrays.propensities is not None:
             self.outputs += [
                 Output(f"the propensities of participant {step + 1}", repr(row), PROPENSITIES, step)
@@ -406,7 +406,7 @@ def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> S
 
 
 def _answered(act: Callable[[], _Answer]) -> tuple[_Answer | None, str]:
-    """A response, or the reason for its refusal."""
+    """A response, or the reason for a refusal."""
     try:
         return act(), ""
     except AdaptinfError as error:
@@ -426,7 +426,7 @@ def _table(frame: pd.DataFrame) -> str:
 
 
 def _group_effects(log: AdaptiveLog) -> str:
-    """Effects by group as text: estimates, intervals and p-values of no effect."""
+    """Effects by group as text: estimates, intervals and p-values for the hypothesis of no effect."""
     from adaptinf.inference.released.group_effects import released_effects
 
     found = released_effects(log)

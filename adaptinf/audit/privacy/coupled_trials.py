@@ -1,19 +1,16 @@
 """Coupling of neighbouring trials, and the alignment of a private stopping rule.
 
 Let S_j be the sums at the looks, B the noise of the threshold, A_j the noise of look j, and L the noise of
-the estimate. The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at
-most Delta. Suppose that the first run halts at look k. With B' = B + Delta and A'_j = A_j for j < k,
+the estimate. The rule stops at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by
+at most Delta. Suppose that the first run stops at look k. The neighbour's noise is B' = B + Delta, A'_j =
+A_j for j < k, and A'_k = A_k - 2 Delta. The neighbour does not stop before k, because abs(S'_j) - B' - A'_j
+<= abs(S_j) + Delta - B - Delta - A_j < T_j for j < k. The neighbour stops at k, because abs(S'_k) - B' -
+A'_k >= abs(S_k) - Delta - B - Delta - A_k + 2 Delta >= T_k. With L' = L + S_k - S'_k, the estimates are
+equal.
 
-    abs(S'_j) - B' - A'_j <= abs(S_j) + Delta - B - Delta - A_j < T_j,
-
-so the neighbour does not stop before k; with A'_k = A_k - 2 Delta it stops at k, because
-
-    abs(S'_k) - B' - A'_k >= abs(S_k) - Delta - B - Delta - A_k + 2 Delta >= T_k;
-
-and with L' = L + S_k - S'_k the estimates are equal. The noise has scales 6, 6 and 2 times Delta / epsilon:
-the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. If a run does not stop, only the noise of
-its threshold is shifted. The look whose noise is shifted depends on where the first run stops, which is an
-output.
+The noise has scales 6, 6 and 2 times Delta / epsilon: the shifts cost epsilon / 6, epsilon / 3 and at most
+epsilon / 2. If a run does not stop, only the noise of its threshold is shifted. The look whose noise is
+shifted depends on where the first run stops, which is an output.
 """
 
 from __future__ import annotations
@@ -214,10 +211,10 @@ def coupled(
 ) -> Coupled:
     """Run neighbouring live trials, check that their covered outputs are identical, and add up the cost.
 
-    The two trials have equal coins and differ in one participant. Their noise is supplied, as integers. The
+    The two trials have equal coins and differ in one participant. Their noise is supplied as integers. The
     noise of the second trial is shifted, draw by draw, by the difference between the sums that it masks,
     until both release the same values. Every covered output must then be the same, and the sum of abs(shift)
-    / scale over all draws, with scales as drawn, must be at most the guaranteed epsilon.
+    / scale over all draws, with the scales at which noise was drawn, must be at most the guaranteed epsilon.
 
     Parameters
     ----------
@@ -235,7 +232,7 @@ def coupled(
         and contexts, because the cost depends on the participant. In trials with more than 200 participants
         there are no such additional pairs, and the default is 1 pair of each kind, or 2 for amendments.
     horizon : int, optional
-        For a design, the length of the trials; by default long enough for it to release something.
+        For a design, the length of the trials; by default, long enough for the design to release something.
     rng : int, SeedSequence, Generator or None
         Source of randomness for the pairs, coins and noise.
 
@@ -257,9 +254,9 @@ def coupled(
     -----
     A pair checks the design against the proof of its privacy guarantee. The comparison covers coins, arms,
     propensities if covered, names and scales of all draws, releases, the whole of `public`, including its
-    files, halfway and at the end, and the status of a trial. It excludes the responses to the participant who
-    differs; that participant's own arm, if contexts differ; the number of outcomes received in a status, if
-    the neighbours differ in it; and the header.
+    files, halfway and at the end, and the status of a trial. The comparison excludes the responses to the
+    participant who differs; that participant's own arm, if contexts differ; the number of outcomes received
+    in a status, if the neighbours differ in it; and the header.
 
     Shifts are computed from the releases of the two runs, and must be the same for any other noise of the
     node: they depend on the data and on earlier releases, never on the noise. `DPNAS` does not release its
@@ -268,8 +265,8 @@ def coupled(
     the sums.
 
     Equal outputs demonstrate an alignment for these pairs, coins and noise only. The noise is supplied, so a
-    design from which the real noise had been removed would pass. This is evidence of privacy only if the
-    distribution, drawn scale, independence, support and lattice of the noise are tested too: see
+    design from which the real noise had been removed would pass. Equal outputs are evidence of privacy only
+    if the distribution, drawn scale, independence, support and lattice of the noise are tested too: see
     `epsilon_lower_bound`.
 
     References

@@ -235,7 +235,7 @@ def epsilon_lower_bound(
         Source of the noise, by default a simulation. A counter uses its own source, and callables always
         simulate. With ``"release"``, a design is run as users run it, in sessions and in trials in files,
         with exact OpenDP noise, and a stopping rule is run on data. By default, the bound for a design comes
-        from simulation, and the live path is checked as well; with ``"simulation"``, it is not. Exact noise
+        from simulation, and the live path is checked as well; ``"simulation"`` omits this check. Exact noise
         is slow: in ten seconds, it allows about 100,000 runs of `Laplace`, or 3,000 of a counter or a short
         session, compared with millions in simulation.
     runs : int, optional
@@ -246,7 +246,8 @@ def epsilon_lower_bound(
         Confidence level of the bound: the bound exceeds the true epsilon in at most a share 1 - `confidence`
         of audits.
     delta : float, optional
-        At least the delta of the guarantee, which is the default; 0 without a guarantee.
+        The delta of the bound, at least that of the guarantee, which is the default; without a guarantee, the
+        default is 0.
     promised : PrivacyGuarantee, optional
         The guarantee with which the bound is compared; by default the target's own, for the unit of
         `neighbours`. Replays and noise tests check the target against its own guarantee: their findings do
@@ -255,8 +256,8 @@ def epsilon_lower_bound(
         Number of decimals to which scores are rounded; None keeps every digit, so rounding errors distinguish
         the data sets, as they would for an adversary who sees them.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; must be omitted for mechanisms and counters with the release backend. Piece r of
-        the runs depends on (rng, r) alone. Exact noise is never seeded.
+        Source of randomness; must be omitted for mechanisms and counters with the release backend. The r-th
+        piece of the runs depends only on (rng, r). Exact noise is never seeded.
     n_jobs : int
         Number of worker processes; the bound does not depend on it.
 
@@ -269,28 +270,29 @@ def epsilon_lower_bound(
     Raises
     ------
     ParameterError
-        If an argument is invalid; the message lists every problem, before anything is drawn.
+        If an argument is invalid; the message lists every problem, and nothing has been drawn.
     MissingDependencyError
         If release noise is requested and OpenDP is missing.
 
     Notes
     -----
     The bound is one-sided: a bound above the guarantee refutes it, whereas a bound below it proves nothing.
-    Its tightness is limited by the event. The score of a white-box audit is the exact log-likelihood ratio of
-    the releases; if this is unavailable, a ratio is learned from a quarter of the runs. An event is chosen on
-    one half of the runs and bounded on the other by Clopper-Pearson limits, in both directions.
+    The tightness of the bound is limited by the choice of event. The score of a white-box audit is the exact
+    log-likelihood ratio of the releases; if this is unavailable, a ratio is learned from a quarter of the
+    runs. An event is chosen on one half of the runs and bounded on the other by Clopper-Pearson limits, in
+    both directions.
 
     The bound covers only one pair of short trials. With ``view="all"``, a design is also run 512 times on
     each of its `audit_trials`: longer trials, with rewards beyond [0, 1], unequal contexts, epochs that end,
-    or rewards drawn by coins. In these, its decisions are recomputed, bit for bit, from the releases and the
-    actions before them (except for `DPNAS`, which does not release the noise of its looks), and the noise of
-    every release must have the distribution that the guarantee requires, and be independent of all other
-    noise and of the rewards. The same is done for sessions and trials in files with exact noise, including
-    some that are reopened, restored from a backup, or have outcomes that never arrive; their noise is also
-    compared with its exact distribution as drawn, and tested for truncated tails, for numbers that are 0 or
-    repeat too often, and for lattices. All noise tests together raise a false alarm with probability at most
-    1e-6. A finding refutes the guarantee, as does a bound above it, because the proof does not apply to such
-    a program. The files are temporary.
+    or rewards drawn by coins. On these trials, the design's decisions are recomputed, bit for bit, from the
+    releases and the earlier actions (except for `DPNAS`, which does not release the noise of its looks), and
+    the noise of every release must have the distribution that the guarantee requires and be independent of
+    all other noise and of the rewards. Sessions and trials in files with exact noise are checked in the same
+    way, including some that are reopened, restored from a backup, or have outcomes that never arrive; their
+    noise is also compared with its exact distribution as drawn, and tested for truncated tails, for numbers
+    that are 0 or repeat too often, and for lattices. All noise tests together raise a false alarm with
+    probability at most 1e-6. A finding refutes the guarantee, as does a bound above it, because the proof
+    does not apply to such a program. The files are temporary.
 
     References
     ----------
@@ -535,7 +537,7 @@ def _promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores on both data sets, how many of the first are used to choose the event, and any learned score."""
+    """Scores on both data sets, the number of leading scores that choose the event, and any learned score."""
 
     sides: list[FloatArray]
     n_chosen: int

@@ -31,7 +31,7 @@ ENDS, OUTSIDE, INSIDE = range(3)
 
 @dataclass(frozen=True)
 class Terms:
-    """The declaration of a trial, and the number of participants; its guarantee refers to the horizon."""
+    """The declaration of a trial and its number of participants; the guarantee refers to the horizon."""
 
     # Participants arrive in blocks, and outcomes are recorded when a block is complete, so several decisions
     # are pending at once. Without a window each outcome is recorded immediately.
@@ -75,7 +75,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class History:
-    """Potential outcomes and contexts, and their times of arrival; by step, counted from 0.
+    """Potential outcomes, contexts and times of arrival, by step (counted from 0).
 
     Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension).
     """

@@ -67,7 +67,7 @@ def people_of(env: Tableau, horizon: int) -> People:
 
 
 def with_coins(env: Environment, horizon: int, rounds: int, lost: float, rng: np.random.Generator) -> People:
-    """The first rounds of an environment, with outcomes decided by fair coins; some never arrive."""
+    """The first rounds of an environment, with outcomes from fair coins; some outcomes never arrive."""
     rewards = np.asarray(rng.random((rounds, env.n_arms)) < FAIR, dtype=np.float64)
     rewards[rng.random(rounds) < lost] = np.nan
     features, n_features, vectors = _contexts(env, horizon)
@@ -80,7 +80,7 @@ def with_coins(env: Environment, horizon: int, rounds: int, lost: float, rng: np
 
 
 def _contexts(env: Environment, horizon: int) -> tuple[IntArray | None, int, FloatArray | None]:
-    """Codes of contexts and their number, or vectors of every arm."""
+    """Codes of contexts and their number, or a vector for every arm."""
     tables = env.tables(horizon)
     if env.dimension:
         given = tables.vectors[:horizon].reshape(horizon, -1, env.dimension)
@@ -120,7 +120,7 @@ class Shown:
 
 
 def session_run(design: Design, horizon: int, people: People, coins: np.random.SeedSequence) -> Shown:
-    """A session in which each outcome is recorded immediately, and its public part."""
+    """Outputs of a session in which each outcome is recorded immediately."""
     session = design.session(horizon=horizon, rng=coins, noise="release", **people.declared())
     for step in range(people.rounds):
         decision = session.assign(context=people.context(step))

@@ -121,14 +121,14 @@ _DISTINCT = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedScore:
-    """Sum over coordinates of log ratios of a value's frequencies, second data set to first."""
+    """Sum over coordinates of the log ratio of a value's frequencies in the second and first data sets."""
 
     values: tuple[Any, ...]
     ratios: tuple[FloatArray, ...]
     exact: tuple[bool, ...]
 
     def scores(self, outputs: Any) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         total = np.zeros(outputs.shape[0])
         for column, (values, ratios, exact) in enumerate(
             zip(self.values, self.ratios, self.exact, strict=True)
@@ -186,7 +186,7 @@ _INFINITE = 1e9
 
 
 def lowest_bit(values: Any) -> FloatArray:
-    """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power."""
+    """Exponent e of the lowest set bit of each float: the value is an odd multiple of 2 to the power e."""
     # The sum of a float and noise is rounded to the spacing of floats near the larger of the two. If noise is
     # added to 1 and the sum is near 0, the sum is a multiple of 2^-53; a sum of 0 and noise hardly ever is.
     # An observer who sees all digits thus distinguishes the two without error. Mironov, I. (2012). On
@@ -266,7 +266,7 @@ class EpsilonLowerBound:
     epsilon : float
         The bound; 0 if nothing was detected.
     confidence : float
-        The confidence with which the true epsilon is at least that large.
+        Confidence level of the bound on epsilon.
     delta : float
         The delta of the comparison.
     runs, tested : int
@@ -282,11 +282,11 @@ class EpsilonLowerBound:
     findings : tuple of Finding
         Findings in addition to the bound.
     looked : tuple of str
-        Description of the decisions that were recomputed and the tests that were made in addition to the
-        bound, or why there were none.
+        Decisions that were recomputed and tests that were made in addition to the bound, or the reason why
+        there were none.
     own_promise : bool
-        Whether the guarantee is the target's own. Findings concern that guarantee: they do not refute a
-        weaker one that was specified instead.
+        Whether the guarantee is the target's own. Findings concern the target's own guarantee: they do not
+        refute a weaker guarantee specified instead.
 
     Examples
     --------

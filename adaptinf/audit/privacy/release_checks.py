@@ -97,7 +97,7 @@ def _law(sample: FloatArray) -> float:
 
 
 def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> Look:
-    """Every pair of nodes of a run, among those selected by `_paired`."""
+    """Test every pair of nodes of a run, among those selected by `_paired`."""
     nodes = _paired(entries.shape[1])
     kept = entries[:, nodes]
     products = np.triu(kept.T @ kept, 1).ravel()
@@ -110,7 +110,7 @@ def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> Look:
 
 
 def _paired(nodes: int) -> IntArray:
-    """Nodes that are compared: all of them or, if there are very many, the first ones and a selection."""
+    """Nodes that are compared: all or, if there are very many, the first ones and a selection of the rest."""
     if nodes <= _PAIRED:
         return np.arange(nodes)
     half = _PAIRED // 2
@@ -119,7 +119,7 @@ def _paired(nodes: int) -> IntArray:
 
 
 def _coins(entries: FloatArray, fair: FloatArray, noise: NodeNoise, what: str) -> Look:
-    """Every node and every reward of a run."""
+    """Test every node against every reward of a run."""
     products = (entries.T @ fair).ravel()
 
     def words(at: int) -> str:

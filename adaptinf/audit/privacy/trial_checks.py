@@ -123,7 +123,7 @@ def _coins(outcomes: FloatArray, run: IntArray, step: IntArray) -> FloatArray:
 
 
 def _facts(seen: Transcripts, run: IntArray, step: IntArray) -> tuple[FloatArray, list[str]]:
-    """Arms and kinds of the latest rounds before each number, which were fixed before it was drawn."""
+    """Arms and kinds of the last rounds before each number was drawn, which were fixed at that time."""
     columns, names = [], []
     for word, table in (("arm", seen.actions), ("kind", seen.statuses)):
         # Indicators of all codes would add up to 1, so the first is left out.
@@ -202,7 +202,7 @@ def _live_replays(run: Design, trial: AuditTrial) -> list[Any]:
 
 
 def _on_grid(part: Any, dimension: int) -> Any:
-    """A part whose vectors, or whose contexts for all arms side by side, lie on the grid."""
+    """A copy of a part in which the vectors, or the contexts of all arms side by side, lie on the grid."""
     known = {name: getattr(part, name) for name in ("vectors", "contexts") if hasattr(part, name)}
     rounded = {
         name: on_grid(values.reshape(-1, dimension)).reshape(values.shape) for name, values in known.items()
@@ -249,7 +249,7 @@ def look_at_sessions(
     number: int | None = None,
     share: float = 1.0,
 ) -> int:
-    """Sessions in which each outcome is recorded immediately, or a fraction of them; their rounds."""
+    """Run a share of the sessions, in which each outcome is recorded immediately, and return their rounds."""
     run: Any = design if trial.design is None else trial.design
     rng, env, rounds = generator(child(root, _SESSIONS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
@@ -266,7 +266,7 @@ def look_at_sessions(
 def _look_at_trials(
     found: Looked, run: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float
 ) -> None:
-    """Trials in files: one is restored from a backup, and in every second one some outcomes are lost."""
+    """Run trials in files: one is restored from a backup, and every second one loses some outcomes."""
     rng, env, rounds = generator(child(root, _TRIALS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
     number = min(TRIALS, _number(share, NODES, len(found.draws[0][1]) // _runs(found), TRIAL_ROUNDS, rounds))
@@ -288,7 +288,7 @@ def _look_at_trials(
 
 
 def _look_at_sampler(found: Looked, share: float) -> None:
-    """The sampler used by trials, at the scale of most of their noise."""
+    """Test the sampler used by trials, at the scale of most of their noise."""
     from adaptinf.trial.trial_noise import Nodes
 
     draws = found.draws[-1][1]
@@ -343,7 +343,7 @@ def _rounds(trial: AuditTrial) -> int:
 
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
-    """Number of runs for the given noise draws or rounds, whichever is smaller, times the share."""
+    """Number of runs that the given numbers of noise draws and of rounds allow, times the share."""
     # Rounding to a power of two ensures that the number of runs does not depend on the coins of the first
     # run.
     each = 2 ** round(math.log2(max(each, 1)))
@@ -351,7 +351,7 @@ def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
 
 
 def _runs(found: Looked) -> int:
-    """The runs that contain the first draws."""
+    """Number of runs that contain the first draws."""
     return int(found.draws[0][1].runs.max(initial=0)) + 1
 
 
@@ -378,7 +378,7 @@ class Checked(NamedTuple):
 def design_checks(
     design: Design, root: np.random.SeedSequence, share: float, simulated: bool = True, needed: bool = False
 ) -> Checked:
-    """Replay trials of a design and test their noise: simulated ones, and a share of the live path."""
+    """Replay a design's simulated trials and a share of its live path, and test their noise."""
     # If the live path is `needed`, a reason for which it cannot be checked is an error. All tests of noise
     # together raise a false alarm with probability at most `FALSE_ALARM`: each kind of run has half of it.
     parts = [_simulated_checks(design, root)] if simulated else []
@@ -408,7 +408,7 @@ def _live_checks(design: Design, root: np.random.SeedSequence, share: float, nee
 
 
 def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
-    """Replay every trial of a design, and test the noise of all."""
+    """Replay every trial of a design, and test the noise of all trials together."""
     trials = audit_trials(design)
     if not trials:
         why = "the design does not specify how its decisions follow from its releases"
@@ -449,7 +449,7 @@ def stopping_checks(
     simulated: bool = True,
     needed: bool = False,
 ) -> Checked:
-    """Test the stopping time and the noise of the estimate, simulated and with the release backend."""
+    """Test the stopping time and the noise of the estimate, in simulation and with the release backend."""
     outputs = stopping_outputs(rule, pair)
     parts = [_simulated_stops(rule, outputs, root)] if simulated else []
     if share > 0.0:

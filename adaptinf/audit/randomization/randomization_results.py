@@ -51,8 +51,8 @@ class RandomizationTest:
     pvalue : float
         P-value based on re-runs, with ties broken by independent coins: if the null hypothesis and the
         assumptions hold and nothing was stopped early, it is at most alpha with probability exactly
-        floor(alpha (B + 1)) / (B + 1). If paths are enumerated, the probability of paths at least as extreme,
-        so that the p-value involves no randomness.
+        floor(alpha (B + 1)) / (B + 1). If paths are enumerated, it is the total probability of the paths at
+        least as extreme as the log's, and involves no randomness.
     pvalue_conservative : float
         P-value with every tie counted in full, which is never smaller.
     statistic : float
@@ -62,7 +62,8 @@ class RandomizationTest:
     draws : ndarray of shape (replications,)
         Value of the statistic in every re-run, or on every path.
     exceedances, ties : int
-        Numbers of re-runs, or paths, whose statistic is more extreme than the observed one, and equal to it.
+        Numbers of re-runs, or of paths, with a statistic more extreme than the observed one, and with one
+        equal to it.
     replications, requested : int
         Number of re-runs that were made, and number requested.
     resample : str

@@ -66,7 +66,7 @@ _REPLICATIONS = 999
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Rank of a log among its re-runs; draws (replications,)."""
+    """Rank of a log among its re-runs; draws have shape (replications,)."""
 
     pvalue: float
     conservative: float
@@ -345,8 +345,8 @@ def weighted_randomization_test(
     log : AdaptiveLog
         The log of the trial, with exact propensities.
     design : Design, optional
-        The design; by default the one named in the log. Its propensities must be computable along any given
-        path.
+        The design; by default the one named in the log. The design's propensities must be computable along
+        any given path.
     statistic, treatment, control, alternative, vectorised, context, features
         As in `randomization_test`.
     replications : int
@@ -453,7 +453,7 @@ def importance_p_value(
 
 
 class _Walker(PathFollower):
-    """A design that is run along paths of a reference."""
+    """A design that is run along paths drawn from a reference."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan.design, plan.log, plan.rows)

@@ -182,13 +182,13 @@ _LARGE_MEAN = 1e5
 
 
 def plan_root(rng: RandomSource | None) -> np.random.SeedSequence:
-    """Seed of the re-runs: never a stream that `Design.run` uses with the same `rng`."""
+    """Seed of the re-runs, which differs from every stream that `Design.run` uses with the same `rng`."""
     return child(seed_sequence(rng), _OWN_STREAMS)
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Statistics of consecutive re-runs; values (runs,), breakers (runs,)."""
+    """Statistics of consecutive re-runs; values and breakers have shape (runs,)."""
 
     values: FloatArray
     breakers: FloatArray
@@ -230,7 +230,7 @@ class Plan:
 
     @property
     def control(self) -> int:
-        """Position of the arm with which it is compared; -1 if the statistic has none."""
+        """Position of the control arm; -1 if the statistic has none."""
         return self.statistic.control if isinstance(self.statistic, TallyStatistic) else -1
 
     def rewards(self) -> FloatArray:
@@ -288,7 +288,7 @@ class Plan:
 
     @property
     def by_rounds(self) -> bool:
-        """Whether squares of rewards would swamp their spread in the sums of the run loop."""
+        """Whether sums of squared rewards in the run loop would lose the spread of rewards to rounding."""
         reward = self.log.arrays.reward
         return bool(abs(reward.mean()) > _LARGE_MEAN * reward.std() > 0.0)
 

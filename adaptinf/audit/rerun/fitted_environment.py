@@ -71,7 +71,7 @@ class FittedArms(Environment):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The context cell of each round; codes (T,)."""
+    """The context cell of each round; codes have shape (T,)."""
 
     codes: IntArray
     labels: tuple[Any, ...] = ()
@@ -85,7 +85,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedWorld:
-    """An environment fitted to a log, and how it was fitted; estimate, naive (cells, arms)."""
+    """An environment fitted to a log, and how it was fitted; estimate and naive have shape (cells, arms)."""
 
     env: FittedArms
     law: str
@@ -97,7 +97,7 @@ class FittedWorld:
 
 
 def log_cells(log: AdaptiveLog, by_context: bool) -> Cells:
-    """Context cells of a log's rounds."""
+    """The context cell of each round of a log."""
     if not by_context or not log.context:
         return Cells(np.zeros(log.n_rounds, dtype=np.int64))
     columns = [np.unique(log.arrays.context[name], return_inverse=True) for name in log.context]
@@ -143,7 +143,7 @@ def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> Fitte
 
 
 def tilted_pool(rewards: FloatArray, mean: float, size: int = _POOL) -> FloatArray:
-    """Equally likely rewards, shifted to a given mean; rewards (n,)."""
+    """Equally likely rewards, shifted to a given mean; rewards have shape (n,)."""
     values = np.sort(rewards)
     low, high = float(values[0]), float(values[-1])
     if abs(mean - float(values.mean())) <= _SAME * max(abs(low), abs(high), high - low) or low == high:

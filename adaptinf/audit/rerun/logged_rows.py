@@ -51,7 +51,7 @@ def design_of(source: Any, problems: list[str]) -> Design | None:
 
 
 def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
-    """Statement about a test with a fixed number of rounds; `instead`: when it is valid nevertheless."""
+    """Caution about a test with a fixed number of rounds; `instead` states when the test remains valid."""
     if log.stopping == FIXED:
         return ()
     told = StoppingFacts(Stopping.of(log), instead())
@@ -76,7 +76,7 @@ class _Contexts:
 
 
 class LoggedRows(Environment):
-    """Contexts of a log in order, and a reward for every arm in every round; rewards (rounds, arms)."""
+    """Contexts of a log in order, and rewards of shape (rounds, arms)."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class LoggedRows(Environment):
         )
 
     def paying(self, rewards: FloatArray) -> EnvironmentTables:
-        """The contexts with other rewards, shape (rounds, arms)."""
+        """The contexts with other rewards, of shape (rounds, arms)."""
         return self._tables._replace(tableau=np.ascontiguousarray(rewards))
 
 
@@ -129,7 +129,7 @@ def logged_rows(
     features: Sequence[Any] | None,
     problems: list[str],
 ) -> LoggedRows | None:
-    """The rows of a log in the form used by the design; obstacles are added to the problems."""
+    """The rows of a log in the form used by the design; reasons why this fails are added to `problems`."""
     arrays = log.arrays
     late = late_problems(log)
     problems += late

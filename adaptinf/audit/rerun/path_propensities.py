@@ -73,7 +73,7 @@ def _followed(follower: PathFollower, path: IntArray, seed: int) -> FloatArray:
 
 
 def contradiction(log: AdaptiveLog, implied: FloatArray | None, design: str) -> list[str]:
-    """Problems if the propensities that a log declares exact differ from the design's along its path."""
+    """Problems if propensities that a log declares to be exact differ from the design's along its path."""
     logged = log.arrays.propensity
     if logged is None or implied is None or log.propensity_status != "exact":
         return []
@@ -168,7 +168,7 @@ def with_propensities(
     ------
     ParameterError
         If no design is known, the design could not have chosen the logged arms, or the log's own propensities
-        contradict it; or if a batch has fewer than 10 rounds.
+        contradict the design; or if a batch has fewer than 10 rounds.
     InvalidForLog
         If the design has no propensities given the past, or the log has no batches.
 
@@ -207,7 +207,7 @@ def with_propensities(
 def _on_path(
     log: AdaptiveLog, design: Any, context: Any, features: Any, walks: int
 ) -> tuple[FloatArray, bool, bool | None]:
-    """Propensities along the logged path, (T, K); whether they are random; True if no contexts are used."""
+    """Propensities (T, K) along the logged path, whether they are random, and whether no context was used."""
     problems: list[str] = []
     given = design_of(log if design is None else design, problems)
     rows = None
@@ -274,7 +274,7 @@ def _batch_shares(log: AdaptiveLog) -> FloatArray:
 
 
 def _filled(log: AdaptiveLog, every: FloatArray, status: str) -> AdaptiveLog:
-    """A copy of the log with propensities; every (T, K)."""
+    """A copy of the log with propensities `every`, of shape (T, K)."""
     own = every[np.arange(log.n_rounds), log.arrays.action]
     filled = copy.copy(log)
     filled.arrays = replace(log.arrays, propensity=own, propensities=every)

@@ -45,7 +45,7 @@ _CHUNK = 4 * BLOCK
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearWorld:
-    """Linear arms on the contexts of a log; average (arms, dimension), naive (arms, dimension)."""
+    """Linear arms on a log's contexts; average and naive have shape (arms, dimension)."""
 
     env: LinearArms
     law: str
@@ -56,7 +56,7 @@ class LinearWorld:
 
 
 def arm_contexts(log: AdaptiveLog) -> tuple[FloatArray, bool]:
-    """Context vectors of a log; returns contexts (T, arms, dimension)."""
+    """Context vectors of a log, of shape (T, arms, dimension), and whether all arms share them."""
     names = log.context
     columns = [log.arrays.context[name] for name in names]
     if not names or any(np.asarray(column).dtype.kind not in "biuf" for column in columns):
@@ -87,7 +87,7 @@ def least_squares(contexts: FloatArray, action: IntArray, reward: FloatArray) ->
 
 
 def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
-    """Linear arms with a log's coefficients, on its contexts; theta (arms, dimension)."""
+    """Linear arms with a log's coefficients, on its contexts; theta has shape (arms, dimension)."""
     contexts, shared = arm_contexts(log)
     arrays = log.arrays
     naive = least_squares(contexts, arrays.action, arrays.reward)
@@ -125,7 +125,7 @@ def linear_world(log: AdaptiveLog, theta: object = None) -> LinearWorld:
 def simulated_predictions(
     design: Design, world: LinearWorld, horizon: int, replications: int, rng: RandomSource | None, n_jobs: int
 ) -> FloatArray:
-    """Least-squares predictions of every run at each arm's average context; returns (replications, arms)."""
+    """Least-squares predictions of every run at each arm's average context, of shape (replications, arms)."""
     root = seed_sequence(rng)
     spans = [(start, min(start + _CHUNK, replications)) for start in range(0, replications, _CHUNK)]
     jobs = [(_predictions, (design, world, horizon, start, stop, root)) for start, stop in spans]
@@ -263,19 +263,19 @@ def simulate_bias(
 
     Notes
     -----
-    Rewards that are all 0 or 1 are simulated as Bernoulli variables. If the log states a finite range, they
-    are drawn from the arm's rewards, exponentially tilted to the fitted mean; otherwise they are normal with
-    the arm's standard deviation. ConSE and DPConSE are run with the log's contexts, drawn independently with
-    the log's frequencies, and each context has its own means. LinUCB and LinPriv are run on the log's context
-    vectors in their order, with the log's least-squares coefficients; an arm's sample mean then averages over
-    the contexts at which it was pulled, and the table contains least-squares predictions at its average
-    context.
+    Rewards that are all 0 or 1 are simulated as Bernoulli variables. If the log states a finite range,
+    rewards are drawn from the arm's rewards, exponentially tilted to the fitted mean; otherwise they are
+    normal with the arm's standard deviation. ConSE and DPConSE are run with the log's contexts, drawn
+    independently with the log's frequencies, and each context has its own means. LinUCB and LinPriv are run
+    on the log's context vectors in their order, with the log's least-squares coefficients; an arm's sample
+    mean then averages over the contexts at which it was pulled, and the table contains least-squares
+    predictions at its average context.
 
     This is a parametric bootstrap: the bias is exact at the fitted means, up to Monte Carlo error, and an
     estimate of the bias at the true ones. The fitted means come from `default_estimator`, which is valid
-    under adaptivity if the log has a valid one, so the bias is not computed from biased means. Subtracting it
-    removes the bias to first order, but the added variance is not reported: use a valid estimator for
-    inference.
+    under adaptive assignment if the log permits it, so the bias is not computed from biased means.
+    Subtracting the estimated bias removes the bias to first order, but the added variance is not reported:
+    use a valid estimator for inference.
 
     An arm without any reward has no sample mean. The bias is conditional on at least one reward, and the
     share of such runs is reported. The theorem requires an arm that is pulled in every run; otherwise its

@@ -80,7 +80,7 @@ def stability(
         An assumed truth, with the arms of the log if one is given. Counts vary most if arms are equally good,
         so also try such an environment.
     horizon : int, optional
-        Rounds of a run; by default those of the log.
+        Number of rounds of a run; by default, that of the log.
     replications : int
         Number of runs, at least 2.
     rng : int, SeedSequence, Generator or None

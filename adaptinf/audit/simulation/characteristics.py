@@ -85,7 +85,7 @@ class Place:
             yield self.row(measure, statistic, value, error, values.size, **where)
 
     def shares(self, measure: str, values: FloatArray, **where: Any) -> dict[str, Any]:
-        """The row of a probability, from numbers between 0 and 1 for each trial."""
+        """The row of a probability, computed from a number between 0 and 1 for each trial."""
         [(_, value, error)] = estimated(np.asarray(values, dtype=np.float64), ("mean",))
         low, high = binomial_limits((values > 0.0).sum(), values.size, (values >= 1.0 - _SAME).sum())
         return self.row(measure, "probability", value, error, values.size, low=low, high=high, **where)
@@ -250,7 +250,7 @@ class OperatingCharacteristics(PlanTable):
             among the trials with an interval, and the share of trials without one, because the result has no
             interval, or because there is no such result or term.
     alpha, design, replications, notes
-        The same as in every table of a plan.
+        As in every table of a plan.
 
     Examples
     --------
@@ -331,8 +331,9 @@ def operating_characteristics(
     replications : int
         Number of trials for each scenario and horizon.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; trial r of a scenario and horizon depends only on (rng, r). With an analysis, it
-        is trial r of `power` and `coverage`; without one, only if the design has no shortcut for replication.
+        Source of randomness; trial r of a scenario and horizon depends only on (rng, r). With an analysis,
+        trial r is also that of `power` and `coverage`; without one, this holds only if the design has no
+        shortcut for replication.
     fit : callable, optional
         The analysis: a function of an AdaptiveLog that returns a result, or a dict of results by name.
         Without an analysis, no logs are created, and there are no error rates.
@@ -370,21 +371,22 @@ def operating_characteristics(
     Two arms go the wrong way if the inferior one receives over 0.1 n more of the n rounds than the superior
     one, N_inferior - N_superior > 0.1 n (Thall, Fox and Wathen, 2015: more than 20 of 200). A trial with more
     arms goes the wrong way if some inferior arm receives over 0.1 n rounds more than the best one (if there
-    are several best arms, the one of these with the most rounds). It is undefined if all arms are equal.
+    are several best arms, the one of these with the most rounds). The wrong way is undefined if all arms are
+    equal.
 
     With finitely many contexts, allocation refers to an arm's rounds over all contexts, whereas the wrong way
     is defined by context: n and the arms' rounds are those in the context, and the best arm is the best one
-    there. It is undefined for designs that choose arms from context vectors, because the best arm changes
-    from round to round; regret measures the distance from the best allocation. Selection by sample means is
-    also by context; for designs that choose by vectors, no arm is selected. A correct selection is the
-    selection of a best arm, and is undefined if all arms are equal.
+    there. The wrong way is undefined for designs that choose arms from context vectors, because the best arm
+    changes from round to round; regret measures the distance from the best allocation. Selection by sample
+    means is also made within each context; for designs that choose by vectors, no arm is selected. A correct
+    selection is the selection of a best arm, and is undefined if all arms are equal.
 
     Monte Carlo standard errors: for a mean or probability, the standard deviation over the trials divided by
     the square root of their number; for a standard deviation, by the delta method; for a quantile, half the
-    distance between the quantiles one binomial standard error to either side of its level. They are NaN for a
-    single trial. The standard error of a probability is 0 if all trials agree, which is uninformative: use
-    the limits `low` and `high`, which are valid for any number of trials. If tied arms share trials, these
-    count as 0 for the lower limit and as 1 for the upper limit.
+    distance between the quantiles one binomial standard error to either side of its level. Standard errors
+    are NaN for a single trial. The standard error of a probability is 0 if all trials agree, which is
+    uninformative: use the limits `low` and `high`, which are valid for any number of trials. If tied arms
+    share trials, those trials count as 0 for the lower limit and as 1 for the upper limit.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A common engine for all simulated audits: trials run in blocks, over processes, and are summed in order."""
+"""A common engine for all simulated audits: trials run in blocks, and their sums are merged in order."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class AnalysisError(AdaptinfError, RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """Values from single runs of one analysis; runs (runs,), values (runs, terms, 5)."""
+    """Values from single runs of one analysis; runs have shape (runs,), and values (runs, terms, 5)."""
 
     keys: tuple[Key, ...]
     runs: np.ndarray[Any, np.dtype[np.int64]]
@@ -401,7 +401,7 @@ def written(seed: np.random.SeedSequence) -> str:
 
 
 class _Terms:
-    """Keys of the terms of results, computed once for all runs with the same terms."""
+    """Keys that identify the terms of results, computed once for all runs with the same terms."""
 
     def __init__(self, cell: LogCell) -> None:
         self.cell = cell
@@ -454,7 +454,7 @@ class _Terms:
 
 
 def _limits(result: Results, log_alpha: float) -> FloatArray:
-    """Intervals, shape (k, 2); (inf, -inf) if a test rejects every value, which counts as a miss."""
+    """Intervals, of shape (k, 2); (inf, -inf) if a test rejects every value, which counts as a miss."""
     limits = result.reference.interval(log_alpha)
     none = np.isfinite(result.estimate) & np.isnan(limits).all(axis=1)
     if none.any():
@@ -507,7 +507,7 @@ class _Block:
             row[:, _PVALUE] = np.exp(result.log_pvalues_corrected if corrected else result.log_pvalues)
 
     def _row(self, run: int, keys: tuple[Key, ...]) -> FloatArray:
-        """Position at which the values of a run are stored for the given terms, shape (terms, 5)."""
+        """The part of the arrays in which the values of a run are stored, of shape (terms, 5)."""
         if keys not in self._rows:
             self._rows[keys] = [], np.full((BLOCK, len(keys), 5), np.nan)
         runs, values = self._rows[keys]

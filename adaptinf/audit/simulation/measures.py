@@ -1,4 +1,4 @@
-"""Results of a block of simulated trials: sums by analysis and term, merged in order; tables."""
+"""Sums over blocks of simulated trials by analysis and term, merged in order, and tables of them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Key(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Trials in which an analysis has no result for a term, which is empty if there is no result at all."""
+    """Trials in which an analysis has no result for a term, or no result at all (the term is then empty)."""
 
     kind: str
     analysis: str
@@ -128,7 +128,7 @@ def add_runs(
     high: FloatArray,
     std_error: FloatArray | None = None,
 ) -> None:
-    """Add consecutive runs of some terms; estimate, low, high, std_error (runs, terms)."""
+    """Add consecutive runs of some terms; all arrays have shape (runs, terms)."""
     for column, key in enumerate(keys):
         errors = None if std_error is None else std_error[:, column]
         limits = low[:, column], high[:, column]
@@ -335,7 +335,7 @@ def plain(
     """A frame as a text table of at most 80 columns, below a heading and above its notes.
 
     Columns that identify rows (`once`) but are constant are stated only once, in the heading. `aligns` is
-    that of `LiteralTable`; by default, numbers are aligned on the right.
+    passed to `LiteralTable`; by default, numbers are aligned on the right.
     """
     # statsmodels is slow to import, so tables load it only when they are printed.
     from adaptinf.inference.results.tables import plain_table

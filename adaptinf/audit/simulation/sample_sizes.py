@@ -49,8 +49,8 @@ class SampleSize(PlanTable):
     frame : DataFrame
         One row per horizon: `horizon`; `power` with its Monte Carlo standard error `power_se` and exact 95%
         limits `power_low` and `power_high`; and the same for the type I error (`type_i`, etc.). If the values
-        are computed exactly, the type I error is the largest size over all success rates, and neither has
-        simulation error. The type I error is NaN if the null was not simulated.
+        are computed exactly, the type I error is the largest size over all success rates, and neither it nor
+        the power has simulation error. The type I error is NaN if the null was not simulated.
     law : str
         The source of the power if nothing is simulated.
     alpha, design, replications, notes
@@ -337,7 +337,7 @@ class _Exact(_Powers):
 
 
 class _OwnStreams(LogCell):
-    """Logs with a separate random stream for each, regardless of the horizon."""
+    """Logs that each use a separate random stream, which does not depend on the horizon."""
 
     def logs(self, start: int, stop: int) -> Iterator[AdaptiveLog]:
         for run in range(start, stop):

@@ -107,7 +107,7 @@ def chooses_by_vectors(design: Design) -> bool:
 def arm_scores(result: Results, env: Environment) -> FloatArray | None:
     """Estimates that rank all arms, over all rounds or in every context.
 
-    Returns shape (1, arms) or (features, arms).
+    The returned array has shape (1, arms) or (features, arms).
     """
     kinds = {estimand.kind for estimand in result.estimands}
     arms = env.arms
@@ -149,7 +149,7 @@ def _contrast_scores(result: Results, arms: tuple[Any, ...]) -> FloatArray | Non
 
 
 def shared_choice(scores: FloatArray) -> FloatArray:
-    """Shares of the arms with the highest score; scores (..., arms)."""
+    """Equal shares for the arms with the highest score, and 0 for the others; scores (..., arms)."""
     known = ~np.isnan(scores)
     highest = np.where(known, scores, -np.inf).max(axis=-1, keepdims=True)
     top = known & (scores == highest)
@@ -170,7 +170,7 @@ def highest_means(sims: Replications) -> FloatArray:
 
 @dataclass(eq=False)
 class Picker:
-    """An analysis that records which arm each trial selects; found (places, arms)."""
+    """An analysis that records which arm each trial selects; found has shape (places, arms)."""
 
     fit: Callable[[AdaptiveLog], Any]
     env: Environment
@@ -283,7 +283,7 @@ class TrialCell:
 
 
 def best_arms(means: FloatArray) -> BoolArray:
-    """Whether an arm has the highest mean in its row, up to rounding; in the shape of `means`."""
+    """Whether an arm has the highest mean in its row, up to rounding; an array shaped like `means`."""
     highest = means.max(axis=1, keepdims=True)
     return np.asarray(np.isclose(means, highest, rtol=_SAME, atol=_SAME), dtype=np.bool_)
 
@@ -298,7 +298,7 @@ def wrong_way_trials(rounds: FloatArray, best: BoolArray, margin: float) -> Floa
 
 
 def quantile(ordered: FloatArray, level: float) -> float:
-    """The smallest of the ordered values that at least a share `level` of them do not exceed."""
+    """The smallest of the ordered values such that at least a share `level` of them do not exceed it."""
     rank = math.ceil(min(max(level, 0.0), 1.0) * ordered.size - 1e-9)
     return float(ordered[max(rank, 1) - 1])
 
@@ -306,7 +306,7 @@ def quantile(ordered: FloatArray, level: float) -> float:
 def estimated(
     values: FloatArray, statistics: Sequence[str] = ("mean", "sd")
 ) -> Iterator[tuple[str, float, float]]:
-    """Statistics of simulated values, each with its Monte Carlo standard error; values (trials,)."""
+    """Statistics of simulated values of shape (trials,), each with its Monte Carlo standard error."""
     count, mean = values.size, float(values.mean())
     squares = np.square(values - mean)
     variance = float(squares.mean())

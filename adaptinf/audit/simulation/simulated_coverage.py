@@ -28,7 +28,7 @@ ArrayFit: TypeAlias = "Callable[[Replications], Mapping[str, Intervals]]"
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Behaviour of an analysis over simulated trials.
+    """Coverage, bias and width of an analysis over simulated trials.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def coverage_from_tallies(
     alpha: float = 0.05,
     n_jobs: int = 1,
 ) -> Coverage:
-    """Like `coverage`, for an analysis that needs only sums: runs are analysed together, and not stored.
+    """Compute `coverage` for an analysis that needs only sums: runs are analysed together and not stored.
 
     Parameters
     ----------

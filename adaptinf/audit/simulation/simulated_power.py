@@ -105,7 +105,7 @@ class PlanTable:
 
 
 def scenario_list(env: Any) -> Any:
-    """Environments by name; a single one is named after its class."""
+    """Environments by name; a single environment is named after its class."""
     return {type(env).__name__: env} if isinstance(env, Environment) else env
 
 
@@ -214,9 +214,9 @@ class Power(PlanTable):
         and `rejection_high` for simulation error; a trial without an interval counts as a failure to reject.
         `runs` and `missing`: trials with and without an interval; `absent`: the number of the latter in which
         the analysis returned no such result or term, for example because a log lacks a context. The following
-        are computed over these runs: `coverage` and `bias`, with their standard errors, `sd` of the
-        estimates, and mean `width`. Standard errors are NaN for a single trial; for a share of 0 or 1 they
-        are 0, and only the limits are informative.
+        are computed over the trials with an interval: `coverage` and `bias`, with their standard errors, `sd`
+        of the estimates, and mean `width`. Standard errors are NaN for a single trial; for a share of 0 or 1
+        they are 0, and only the limits are informative.
     alpha, design, replications, notes
         As in every table of a plan.
 

@@ -117,11 +117,11 @@ def study(
     Sums are kept for each block of 64 trials, and merged block by block in order, so the order of additions
     depends neither on the number of processes nor on interruptions. Trials are stored 256 at a time, so a
     study that is stopped loses at most that many in each process; smaller cells are stored when they are
-    finished. Such a shard is written under another name, synced and renamed, and carries a digest, so damaged
-    ones are detected and recomputed. An analysis that raises `InvalidForLog` is counted, and its reason is
-    given in the column `note`. Trial r passes to its analyses the seed sequence with the spawn key (...,
-    0x46495453, r), which the design does not use: re-runs with one fixed seed would share their coins over
-    all trials, whose rejections would no longer be independent. The bytes of the tables depend on the
+    finished. Each shard is first written under another name, then synced and renamed; it carries a digest, so
+    damaged shards are detected and recomputed. An analysis that raises `InvalidForLog` is counted, and its
+    reason is given in the column `note`. Trial r passes to its analyses the seed sequence with the spawn key
+    (..., 0x46495453, r), which the design does not use: re-runs with one fixed seed would share their coins
+    over all trials, whose rejections would no longer be independent. The bytes of the tables depend on the
     versions of Python and of the packages that the manifest lists, and floating-point results may differ
     between kinds of processors.
 

@@ -54,11 +54,11 @@ class Study:
         errors of simulation: `coverage_se` and `rejected_se` (binomial), `bias_se`, `width_se`, `regret_se`.
 
         A test has the term "test", and a p-value instead of an interval: `rejected` is the share of p-values
-        that are at most alpha. Its `truth` is the largest difference between the mean rewards of two arms in
-        a context, and its `null` is 0; columns that apply only to intervals are NaN.
+        that are at most alpha. The `truth` of a test is the largest difference between the mean rewards of
+        two arms in a context, and its `null` is 0; columns that apply only to intervals are NaN.
     times : DataFrame
-        Processor time of designs and analyses: total seconds and milliseconds per run. It varies between runs
-        of the study, and is therefore stored separately from the tables.
+        Processor time of designs and analyses: total seconds and milliseconds per run. The processor time
+        varies between runs of the study, and is therefore stored separately from the tables.
     settings : dict
         The manifest: grid, seed, parameters and package versions.
     path : Path or None
@@ -244,8 +244,8 @@ class Study:
         Parameters
         ----------
         columns : sequence of str
-            Columns of `frame` to show after design, environment, horizon, analysis and term; those of these
-            five that are constant appear in the title. Notes are numbered below the table.
+            Columns of `frame` to show after design, environment, horizon, analysis and term; of these five,
+            the constant ones appear in the title. Notes are numbered below the table.
         digits : int
             Decimals.
         path : str or Path, optional
@@ -254,7 +254,7 @@ class Study:
         Returns
         -------
         str
-            A table (it needs the booktabs package), centred below its caption.
+            LaTeX code of the table, centred below its caption; it needs the booktabs package.
 
         Raises
         ------

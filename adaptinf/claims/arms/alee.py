@@ -20,7 +20,7 @@ UNLESS_NOTHING_ADAPTED = Claim(
     "advice",
     short="if outcomes did not influence assignment, adaptive=False gives shorter intervals",
 )
-"""The first line for a fit."""
+"""The first line below the table of a fit."""
 
 NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", "needs"))
 REASONS = (
@@ -50,7 +50,7 @@ ASSUMES = (
     contexts.NO_PART,
 )
 ROW_CAUTIONS = (UNDERCOVERS,)
-"""Statements for a row of `recommend`, which a fit also has."""
+"""Statements for a row of `recommend`, which are also made for a fit."""
 
 FIT = (
     *ASSUMES,
@@ -85,4 +85,4 @@ FIT = (
     UNDERCOVERS,
     *arm_fits.FIT,
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""

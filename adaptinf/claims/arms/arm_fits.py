@@ -1,4 +1,4 @@
-"""Claims about any fit of arms: the choice of method, what is missing, and its efficiency."""
+"""Claims about any fit of arms: the choice of method, missing numbers, and efficiency."""
 
 from __future__ import annotations
 

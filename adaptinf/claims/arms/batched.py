@@ -27,7 +27,7 @@ BENT = Claim(
 DRIFTS = Claim(
     "inference.arms.batched.drifting_test", "The test allows arm means to differ between batches.", "note"
 )
-"""Claims about the test of a difference, even if it drifts."""
+"""Claims about the test of a difference that may drift."""
 
 REASON = Claim(
     "inference.arms.batched.usable_batches",
@@ -87,4 +87,4 @@ FIT = (
     Part("rare_cautions", "caution"),
     UNVARYING,
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""

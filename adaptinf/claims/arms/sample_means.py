@@ -236,4 +236,4 @@ FIT = (
     Part("profile.share_cautions", "caution"),
     *arm_fits.FIT,
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""

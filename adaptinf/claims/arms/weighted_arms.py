@@ -84,7 +84,7 @@ REASONS = (
     ),
     units.BY_UNIT,
 )
-"""Why a row of `recommend` is valid."""
+"""Claims about why a row of `recommend` is valid."""
 
 ROW_CAUTIONS = (
     units.TIED,
@@ -220,7 +220,7 @@ FIT = (
     propensities.TINY,
     *arm_fits.FIT,
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",

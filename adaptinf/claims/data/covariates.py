@@ -36,4 +36,4 @@ MOVED = Claim(
     "adjusting for {name} causes bias if its values were affected by assignment",
     "caution",
 )
-"""A claim about an invalid covariate, or propensities that depend on it without logging it."""
+"""A claim about an invalid covariate, or propensities that depend on a covariate that is not logged."""

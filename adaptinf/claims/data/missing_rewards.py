@@ -72,7 +72,7 @@ LEADS = {
     "best": Claim("inference.results.ends.both_ends", "the upper bound", "phrase"),
     "bounds": Claim("inference.results.ends.both_ends", "the midpoint", "phrase"),
 }
-"""The bound that is the estimate, by the log's statement on missing rewards."""
+"""The bound that serves as the estimate, by the log's statement on missing rewards."""
 MEAN = Claim(
     "inference.arms.data.incomplete_rewards.past_outcome",
     "Outcome model: running mean of the arm's rewards{known}{within}.",

@@ -36,7 +36,7 @@ REASONS = (
     Part("errors_by_unit", "reason"),
 )
 ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
-"""Placeholder if no estimate is known yet."""
+"""Cautions for a row of `recommend`, before an estimate is known."""
 
 WEIGHED_CONTEXTS = Claim(
     "weighed_contexts",
@@ -132,4 +132,4 @@ FIT = (
     Part("law_cautions", "caution"),
     effects.TINY_PROPENSITIES,
 )
-"""Statements in the order of the table."""
+"""Statements about a fit, in the order in which its table shows them."""

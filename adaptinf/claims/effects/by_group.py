@@ -81,7 +81,7 @@ DIFFERENCE = (
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.group_question.GroupQuestion.combined",
@@ -111,9 +111,9 @@ EVERY_ROUND = Claim(
     "reason",
 )
 WEIGHTED_REASONS = (ONE_EVEN_WEIGHT, OWN_EVEN_WEIGHTS, EVERY_ROUND, Part("errors_by_unit", "reason"))
-"""Why a row of `recommend` is valid."""
+"""Claims about why a row of `recommend` is valid."""
 WEIGHTED_CAUTIONS = (propensities.UNSETTLED, Part("tied_units", "caution"))
-"""For a row of `recommend`, where no estimate is known yet."""
+"""Cautions for a row of `recommend`, before an estimate is known."""
 NO_DRIFT = Claim(
     "is_sqrt",
     "each arm's mean reward within a group is constant over time",
@@ -180,7 +180,7 @@ WEIGHTED = (
     Part("rare_cautions", "caution"),
     effects.TINY_PROPENSITIES,
 )
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""
 
 RELEASED_REASONS = (releases.COVERED,)
 OTHER_LABELS = Claim(
@@ -189,7 +189,7 @@ OTHER_LABELS = Claim(
     "needs",
 )
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
-"""Statements for a fit, in the order of its table."""
+"""Statements about a fit, in the order in which its table shows them."""
 
 # Sums by batch have claims of their own, because their arms can be compared only within batches.
 

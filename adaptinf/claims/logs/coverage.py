@@ -1,4 +1,4 @@
-"""Claims about each part of a private log: whether its guarantee covers it, and why or why not.
+"""Claims about each part of a private log: whether its guarantee covers the part, and the reason.
 
 In each list, the first true claim decides: a reason means that the part is covered, a need that it is not.
 """

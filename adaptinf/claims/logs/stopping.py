@@ -64,7 +64,7 @@ PLANNED = Claim(
     "caution",
 )
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
-"""A claim for a table that is valid for a fixed number of rounds."""
+"""Claims for a table that is valid only for a fixed number of rounds."""
 
 UNSTATED = Claim(
     "log.report.Stopping.told",

@@ -106,7 +106,7 @@ TOO_MUCH_LEFT = Claim(
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
-"""Claims for a fit with its ridge."""
+"""Claims for a fit by W-decorrelation, given its ridge."""
 ONE_SCALE = Claim(
     "uneven",
     "rescaling the covariates to a common scale (for example, by using scale(age) in the formula)",

@@ -1,4 +1,4 @@
-"""Claims about a regression whatever its adjustment: rounds, contexts, the default, units, joint tests."""
+"""Claims about a regression with any adjustment: rounds, contexts, the default, units, joint tests."""
 
 from __future__ import annotations
 

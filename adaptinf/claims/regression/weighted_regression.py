@@ -55,7 +55,7 @@ PASSED_OVER = (
     ),
     TOO_SMALL,
 )
-"""Why a log's propensities do not make it the default; only the first true claim is stated."""
+"""Why a log's propensities do not make weighting the default; only the first true claim is stated."""
 
 SHARED_WEIGHTS = Claim(
     "shared",

@@ -27,7 +27,7 @@ TARGETS = {
     "bin-mean": Claim(_AT, "Mean outcomes by context bin", "target"),
     "coefficient": Claim(_AT, "Regression coefficients", "target"),
 }
-"""By the kind of an estimand."""
+"""Descriptions of targets, by the kind of an estimand."""
 
 COLLECTED = Claim("collected", "Outcomes from {rounds:,} rounds were collected under {rule}.", "note")
 SELECTED = Claim(
@@ -61,7 +61,7 @@ HOLDS = {
     ),
     "asymptotic": Claim("valid", "asymptotically valid", "phrase"),
 }
-"""By the label of a result."""
+"""Text on validity, by the label of a result."""
 UNDER_ADAPTATION = Claim("valid", " when arms are assigned adaptively", "phrase")
 AS_DECLARED = Claim("valid", ", as its author declares,", "phrase")
 BUT_LIMITED = Claim("valid", ", subject to the limitations below", "phrase")

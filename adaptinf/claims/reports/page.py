@@ -37,7 +37,7 @@ VALID = {
         "caution",
     ),
 }
-"""By the label of a result."""
+"""Text on validity, by the label of a result."""
 CORRECTED_VALID = Claim(
     "reports.report",
     "; corrected results are valid if the privacy guarantee holds",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_target_options(parser: CommandParser) -> Any:
-    """The estimand; the group, and other arguments of a method."""
+    """Add the options for the estimand; return their group, for other arguments of a method."""
     what = parser.add_argument_group("what to estimate")
     what.add_argument("--treatment", metavar="ARM", help="treatment arm of a difference between two arms")
     what.add_argument(
@@ -60,7 +60,7 @@ def add_method_options(what: Any) -> None:
 
 
 def add_alpha(parser: Any, said: str = "one minus the confidence level (0.05)") -> None:
-    """The level of intervals or tests."""
+    """Add the option for the level of intervals or tests."""
     parser.add_argument("--alpha", type=float, default=0.05, metavar="NUMBER", help=said)
 
 

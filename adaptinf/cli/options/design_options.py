@@ -67,7 +67,7 @@ def _check_names(name: str, kind: type, given: dict[str, Any], flag: str = "--pa
 
 
 def _value(value: Any) -> Any:
-    """A design within a design, a tuple for a list, or the value itself."""
+    """The design that a dict describes, a tuple for a list, or the value itself."""
     if isinstance(value, dict):
         return design_of(str(value.get("name")), value.get("parameters", {}))
     return tuple(value) if isinstance(value, list) else value

@@ -135,7 +135,7 @@ def _success(text: str) -> str | dict[str, float]:
 
 
 def _pairs(text: str) -> dict[str, str] | str:
-    """Columns by arm; text with a single ``=`` is one pair, so names may contain commas; or a pattern."""
+    """Columns by arm, or a pattern; text with a single ``=`` is one pair, so names may contain commas."""
     return _split(text) if "=" in text else text
 
 

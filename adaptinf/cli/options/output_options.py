@@ -163,5 +163,5 @@ def _holds(text: str) -> bool:
 
 
 def _ascii_json(text: str) -> str:
-    """JSON in which all other characters are written as JSON escapes, which differ from Python's."""
+    """JSON in which all non-ASCII characters are written as JSON escapes, which differ from Python's."""
     return "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)

@@ -1,14 +1,14 @@
 """The probability that each of several Beta variables is the largest, by quadrature.
 
 On the scale of log-odds, a Beta variable has a smooth density that decays at least exponentially. Panels of
-Gauss points begin at the lower end of the highest variable and widen with the distance from there, so they
+Gauss points begin at the lower end of the highest variable and widen with the distance from that end, so they
 resolve every variable that can be the largest, however different the spreads. At these points, each
-variable's density is evaluated, and its distribution function is the integral of the polynomial through the
+variable's density is evaluated; its distribution function is the integral of the polynomial through the
 densities of a panel.
 
 Only variables whose parameters have changed are recomputed. Stored values never affect a result: points
-depend only on the current parameters, in steps, and a variable's values only on the points and on its
-parameters.
+depend only on the current parameters, in discrete steps, and a variable's values only on the points and on
+its parameters.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from adaptinf.typing import FloatArray
 
 _POINTS, _PANELS = 16, 96
 _DROP, _FAR_DROP = 25.0, 70.0
-"""Fall of the log density at which a variable begins and ends; the second keeps very small probabilities."""
+"""Fall of the log density from its peak to the ends of the range; the second keeps small probabilities."""
 _GROWTH, _CROWD, _POLE = 0.36, 0.015, 0.8
-"""Widths of panels: relative to the distance, its correction by arms, and in units of pi, where the density
-has a pole at that distance from the real line."""
+"""Widths of panels: relative to the distance, with a correction for the number of arms, and in units of pi,
+the distance of the density's poles from the real line."""
 _LEAST_POWER, _MOST_POWER, _WHOLE = -1000, 100, 1.5 * 2.0**52
-"""Range of powers of 2 in densities, and a number whose sum with a smaller one has no fractional part."""
+"""Limits for powers of 2 in densities, and a number that, added and subtracted, rounds to whole numbers."""
 _LOG_TWO, _PER_LOG_TWO = math.log(2.0), 1.0 / math.log(2.0)
 _LOG_TWO_HIGH, _LOG_TWO_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 _TAIL = -23.0
-"""Log density below which the distribution function is density over slope."""
+"""Log density below which the distribution function is approximated by that of an exponential tail."""
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 _FIRST, _SECOND, _CENTRE, _LEFT, _RIGHT, _MADE, _USED, _NEXT, _COLUMNS = range(9)
-"""Columns of a variable: its parameters, where its log-odds are likely, its grid, and the points it needs."""
+"""Columns of a variable: its parameters, the likely range of its log-odds, its grid, and points needed."""
 _ORIGIN, _UNIT, _LOW, _HIGH, _COUNT, _VERSION = range(6)
 """The grid: its start, its first scale, its outermost modes, its number of panels, and its identifier."""
 
 
 class BetaSpace(NamedTuple):
-    """Constants of the rule, and values kept between calls.
+    """Constants of the quadrature rule, and values kept between calls.
 
     Shapes: node, weight (points,), integral (points, points) from -1 to each node, grid (6,), arms (arms, 8),
     edge (panels,), log_x, log_rest, width, before (all points,), powers (1100,), density, below (arms, all
@@ -79,7 +79,7 @@ def _rule() -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def beta_space(n_arms: int, *, small: bool) -> BetaSpace:
-    """Space for so many variables, none if 0; `small` keeps the ratios of very small probabilities."""
+    """Space for `n_arms` variables; `small` preserves the ratios of very small probabilities."""
     points = _POINTS * _PANELS if n_arms else 0
     drop = _FAR_DROP if small else _DROP
     node, weight, integral = _rule()
@@ -182,7 +182,7 @@ def _panel(space: BetaSpace, unit: float, gap: float, low: float, high: float) -
 
 @kernel
 def _log_shares(space: BetaSpace, at: int, origin: float, distance: float) -> None:
-    """Write log x and log (1 - x) of a point, minus those of the start."""
+    """Write log x and log (1 - x) of a point, minus their values at the start."""
     share, rest = 1.0 / (1.0 + math.exp(-origin)), 1.0 / (1.0 + math.exp(origin))
     if origin + distance < 0.0:
         change = math.log1p(share * math.expm1(distance))
@@ -195,7 +195,7 @@ def _log_shares(space: BetaSpace, at: int, origin: float, distance: float) -> No
 
 @kernel
 def _outline(space: BetaSpace, n_arms: int) -> tuple[float, float, float, float, float]:
-    """Where the points begin and end, their first scale, and the outermost modes: in steps, but the end."""
+    """Start and end of the points, their first scale, and the outermost modes; all but the end in steps."""
     arms = space.arms
     origin, end, narrow, low, high = -np.inf, -np.inf, np.inf, 0.0, 0.0
     for arm in range(n_arms):
@@ -212,7 +212,7 @@ def _outline(space: BetaSpace, n_arms: int) -> tuple[float, float, float, float,
 
 @kernel
 def _lay_points(space: BetaSpace, n_arms: int) -> int:
-    """Lay the points from where the highest variable begins to where the last one ends; their number."""
+    """Place the points from the start of the highest variable to the end of the last; return their number."""
     grid = space.grid
     origin, end, unit, low, high = _outline(space, n_arms)
     count, edge = 0, origin
@@ -238,7 +238,7 @@ def _lay_points(space: BetaSpace, n_arms: int) -> int:
 
 @kernel
 def _integrate(space: BetaSpace, arm: int, below: float, count: int) -> None:
-    """Write the distribution function from its value at the start: the integrals of polynomials."""
+    """Write the distribution function, given its value at the start, as integrals of polynomials."""
     integral, density, function = space.integral, space.density[arm], space.below[arm]
     for start in range(0, count, _POINTS):
         half = space.width[start] / space.weight[0]
@@ -291,7 +291,7 @@ def _tabulate(space: BetaSpace, arm: int, count: int) -> None:
 
 @kernel
 def _products_after(space: BetaSpace, n_arms: int, count: int) -> None:
-    """Write for every variable the product of its distribution function and those of later ones."""
+    """For every variable, write the product of its distribution function and those of later variables."""
     last = n_arms
     for arm in range(n_arms - 1, -1, -1):
         row = space.arms[arm]
@@ -349,7 +349,7 @@ def _beats(space: BetaSpace, arm: int, other: int) -> float:
 def best_of_betas(
     space: BetaSpace, first: FloatArray, second: FloatArray, n_arms: int, best: FloatArray
 ) -> None:
-    """Write into `best` the probability that each Beta variable is the largest; it sums to 1.
+    """Write into `best` the probabilities that each Beta variable is the largest; they sum to 1.
 
     Shapes: first, second, best (at least n_arms,).
     """

@@ -31,7 +31,7 @@ from adaptinf.simulation.run import (
 from adaptinf.typing import FloatArray, IntArray
 
 TARGETS = ("neyman", "rsihr")
-"""Shares of the arms: proportional to sqrt(p (1 - p)), and to sqrt(p), for success rates p."""
+"""Target shares of the arms, proportional to sqrt(p (1 - p)) and to sqrt(p) for success rates p."""
 _COUNT, _SUM, _SHARE, _ROWS = 1, 2, 3, 4
 _SCALAR_COLUMNS = 8
 _COIN, _ERADE, _BLOCKS = range(3)
@@ -40,7 +40,7 @@ _COIN, _ERADE, _BLOCKS = range(3)
 class _Tables(NamedTuple):
     """A kind of coin, its target and its parameter; `block` rounds of each arm are assigned in random order.
 
-    Blocks are those of a burn-in, or of the whole trial.
+    Blocks make up the burn-in, or the whole trial.
     """
 
     n_arms: int
@@ -88,7 +88,7 @@ def _write_coin(tables: _Tables, state: FloatArray, done: int) -> None:
 
 @kernel
 def _write_erade(tables: _Tables, state: FloatArray, done: int) -> None:
-    """Strength times the target for the one of two arms that exceeds its target; the target if none does."""
+    """Multiply the target of the arm that exceeds it by `strength`; if neither arm does, use the targets."""
     over = state[_COUNT, 0] - done * state[_SHARE, 0]
     if over > 0.0:
         state[_SHARE, 0] *= tables.strength
@@ -158,7 +158,7 @@ def _program(
 
 @dataclass(frozen=True, kw_only=True)
 class _Coin(Design):
-    """A coin towards estimated target shares, after a burn-in."""
+    """A design whose coin favours estimated target shares, after a burn-in."""
 
     rule: Annotated[str, OneOf(*TARGETS)] = "neyman"
     burn_in: Annotated[int, Count(0)] = 0
@@ -168,7 +168,7 @@ class _Coin(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """A coin that ignores contexts."""
+        """Traits: a biased coin that ignores contexts."""
         return DesignTraits(uses_context="no")
 
 
@@ -191,7 +191,7 @@ class DBCD(_Coin):
     Raises
     ------
     ParameterError
-        If a parameter is invalid; on running, if rewards may lie outside [0, 1].
+        If a parameter is invalid; when run, if rewards may lie outside [0, 1].
 
     Notes
     -----
@@ -244,7 +244,7 @@ class ERADE(_Coin):
     Raises
     ------
     ParameterError
-        If a parameter is invalid; on running, if there are not two arms, or rewards may lie outside [0, 1].
+        If a parameter is invalid; when run, if there are not two arms, or rewards may lie outside [0, 1].
 
     Notes
     -----
@@ -306,7 +306,7 @@ class PermutedBlocks(NonAdaptive):
 
     @property
     def traits(self) -> DesignTraits:
-        """Only the arms of the current block so far affect the choice."""
+        """Traits: only the arms assigned so far in the current block affect the choice."""
         return DesignTraits(adapts=False, uses_context="no", outputs=Outputs(propensities="outputs"))
 
     def program(
@@ -321,7 +321,7 @@ class PermutedBlocks(NonAdaptive):
 def coin_probability(
     rule: str, strength: float, burn_in: int, erade: bool, n1: Any, s1: Any, n0: Any, s0: Any, t: int
 ) -> FloatArray:
-    """Probability of arm 1 of two in round t (from 1), from the counts so far; arrays of one shape."""
+    """Probability of arm 1 of two in round t (from 1), given the counts so far, arrays of equal shape."""
     counts, sums = (
         np.array([np.asarray(one, dtype=np.float64) for one in pair]) for pair in ((n0, n1), (s0, s1))
     )

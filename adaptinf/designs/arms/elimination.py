@@ -227,11 +227,11 @@ class PrivateSuccessiveElimination(Design):
         return _reward_law(environment, (BERNOULLI,))
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release, which depends only on these; later rewards are not compared."""
+        """Rounds up to the last release, because later rewards are not compared."""
         return min(self._released_rounds(run, horizon), horizon - 1)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """Rounds up to the last release; an epoch that is cut short by the horizon has none."""
+        """Rounds up to the last release; an epoch that is cut short by the horizon has no release."""
         return int(run.released[-1, 0]) if run.released.shape[0] else 0
 
     def program(

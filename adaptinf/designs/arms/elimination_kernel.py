@@ -84,7 +84,7 @@ def _viable_from(tables: _Tables, public: FloatArray, arm: int) -> int:
 
 @kernel
 def _send_means(tables: _Tables, state: FloatArray, source: Any) -> None:
-    """Release the mean of each remaining arm, with noise if it is private; reset the epoch's sums."""
+    """Release the mean of each remaining arm, with noise if means are private; reset the epoch's sums."""
     passes = state[SCALARS, _PASSES]
     for arm in range(tables.n_arms):
         if state[_GONE, arm] == 0.0:
@@ -131,7 +131,7 @@ def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: An
 
 @kernel
 def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
-    """After a round of an arm, the turn passes to the next arm, unless the round was overridden."""
+    """Pass the turn to the next arm after a round, unless the round was overridden."""
     public[SCALARS, _BEGUN] += 1.0
     if tables.status[0] == 0:
         following = _viable_from(tables, public, arm + 1)
@@ -150,7 +150,7 @@ def _wait(tables: _Tables, state: FloatArray) -> None:
 
 @kernel
 def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int) -> int:
-    """Count an outcome; returns the number of means due after an epoch, or -1 if it is unused."""
+    """Count an outcome; return the number of means due after an epoch, or -1 if the outcome is unused."""
     public[SCALARS, ROUND] += 1.0
     public[SCALARS, _LEARNT] += 1.0
     if public[SCALARS, _BEGUN] < public[SCALARS, _LEARNT]:
@@ -267,7 +267,7 @@ def elimination_epochs(
 
 
 def shortest_horizon(n_arms: int, beta: float | None, epsilon: float) -> int:
-    """The smallest number of rounds with one complete epoch; if beta is None, it is 1 / horizon."""
+    """Smallest number of rounds that contains a complete epoch; `beta` None stands for 1 / horizon."""
     horizon = 0
     needed = n_arms
     # With beta = 1 / horizon, a longer horizon needs a longer first epoch, so the horizon is increased until

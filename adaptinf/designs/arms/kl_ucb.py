@@ -124,7 +124,7 @@ def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) ->
 
 @dataclass(frozen=True, kw_only=True)
 class KLUCB(Design):
-    """KL-UCB: pull the arm with the highest mean that is not strongly contradicted by its rewards.
+    """KL-UCB: pull the arm with the highest mean that is still compatible with its rewards.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ class KLUCB(Design):
     -----
     The index of an arm with mean m after N pulls is the largest q with N kl(m, q) <= log t + c log log t,
     where kl is the Kullback-Leibler divergence of Bernoulli distributions; rewards must lie in [0, 1]. For
-    0/1 rewards, its regret divided by log t tends to the lower bound of Lai and Robbins. Each arm is first
+    0/1 rewards, the regret divided by log t tends to the lower bound of Lai and Robbins. Each arm is first
     pulled once, in order, and ties are broken in favour of the first arm; log log t is taken to be 0 before
-    round 3. Propensities are 0 or 1, so inverse weighting is impossible. Whether its arm counts are stable is
+    round 3. Propensities are 0 or 1, so inverse weighting is impossible. Whether the arm counts are stable is
     unknown.
 
     References

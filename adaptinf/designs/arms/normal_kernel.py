@@ -13,7 +13,7 @@ from adaptinf.typing import FloatArray
 
 _CELLS, _ORDER = 32, 6
 _REACH = 8.0
-"""Number of standard deviations beyond which a normal tail is treated as empty; its probability is 6e-16."""
+"""Number of standard deviations beyond which a normal tail, of probability 6e-16, is treated as empty."""
 _STEP, _WIDTH, _HALVINGS, _NEGLIGIBLE = 0.05, 4.0, 5, 1e-13
 """Settings of the nodes: their spacing in the logarithm, their first width in units of the smallest spread,
 the number of bisections for their start, and the largest probability that the maximum is below the start.
@@ -48,7 +48,7 @@ def _distribution(table: FloatArray, z: float) -> float:
 
 @kernel
 def _hazard(table: FloatArray, z: float) -> tuple[float, float]:
-    """Distribution function, and density divided by it, from -8 to 8."""
+    """Normal distribution function, and the density divided by it, on [-8, 8]."""
     place = (max(z, -_REACH) + _REACH) * _CELLS
     cell = int(place + 0.5)
     d = (place - cell) / _CELLS
@@ -62,7 +62,7 @@ def _hazard(table: FloatArray, z: float) -> tuple[float, float]:
 
 @kernel
 def _start(table: FloatArray, mean: FloatArray, inverse: FloatArray, n_arms: int, low: float) -> float:
-    """A point from `low` onwards below which the maximum lies with probability under 1e-13."""
+    """A point at or above `low` below which the maximum lies with probability under 1e-13."""
     high = -np.inf
     for arm in range(n_arms):
         high = max(high, mean[arm])
@@ -88,7 +88,7 @@ def best_of_normals(
     inverse: FloatArray,
     hazard: FloatArray,
 ) -> None:
-    """Write into `best` the probability that each variable is the largest; it sums to 1.
+    """Write into `best` the probabilities that each variable is the largest; they sum to 1.
 
     Shapes: mean, spread, best, inverse, hazard (at least n_arms,); the last two are working space.
     """

@@ -66,12 +66,12 @@ class PosteriorDesign(Design):
         return self.initial_pulls == 0
 
     def floor_parts(self) -> tuple[float, float]:
-        """Scale and decay of the floor, or 0 without one."""
+        """Scale and decay of the floor; the scale is 0 if there is no floor."""
         scale, decay = self.floor if isinstance(self.floor, tuple) else (self.floor or 0.0, 0.0)
         return float(scale), float(decay)
 
     def prior_parts(self) -> tuple[float, float]:
-        """Both parameters of the prior."""
+        """The two parameters of the prior."""
         first, second = self.prior_parameters or ((1.0, 1.0) if self.prior == "beta" else (0.0, 1.0))
         return float(first), float(second)
 
@@ -172,14 +172,14 @@ class Thompson(PosteriorDesign):
     Parameters
     ----------
     prior : {"beta", "normal"}
-        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
+        Conjugate prior: Beta for rewards in [0, 1] (clipped, and counted as fractional successes), or normal.
     prior_parameters : (float, float)
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
     noise_scale : float or None
         Standard deviation of a normal reward; None to use the empirical standard deviation of each arm's
-        rewards so far (with denominator n), treated as known. While that is 0, the standard deviation of the
-        prior is used instead.
+        rewards so far (with denominator n), treated as known. While this empirical value is 0, the standard
+        deviation of the prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
@@ -207,8 +207,8 @@ class Thompson(PosteriorDesign):
     round assigned in turn has propensities 0 and 1; inverse-weighted means use it only for its own arm.
 
     Without a floor and batches, drawing once for each arm and pulling the arm with the highest draw has the
-    same distribution. `replicate` does this, because it stores no propensities; ``by_rounds=True`` reproduces
-    the numbers of `run`.
+    same distribution. `replicate` uses this method, because it stores no propensities; ``by_rounds=True``
+    reproduces the numbers of `run`.
 
     References
     ----------
@@ -247,14 +247,14 @@ class TopTwoThompson(PosteriorDesign):
         Probability of pulling the arm that leads in a posterior draw, in (0, 1] (beta in the paper);
         otherwise draws are repeated until a different arm leads, and that arm is pulled.
     prior : {"beta", "normal"}
-        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
+        Conjugate prior: Beta for rewards in [0, 1] (clipped, and counted as fractional successes), or normal.
     prior_parameters : (float, float)
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
     noise_scale : float or None
         Standard deviation of a normal reward; None to use the empirical standard deviation of each arm's
-        rewards so far (with denominator n), treated as known. While that is 0, the standard deviation of the
-        prior is used instead.
+        rewards so far (with denominator n), treated as known. While this empirical value is 0, the standard
+        deviation of the prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
@@ -280,7 +280,7 @@ class TopTwoThompson(PosteriorDesign):
     If one arm leads in all of the `draws`, the shares of the other arms are their frequencies of second place
     among the draws. Without `draws` there is no such limit: very small probabilities keep their ratios.
 
-    There is no privacy guarantee.
+    The design has no privacy guarantee.
 
     References
     ----------
@@ -312,14 +312,14 @@ class ExplorationSampling(PosteriorDesign):
     Parameters
     ----------
     prior : {"beta", "normal"}
-        Conjugate prior: Beta for rewards in [0, 1] (clipped, fractional successes), or normal.
+        Conjugate prior: Beta for rewards in [0, 1] (clipped, and counted as fractional successes), or normal.
     prior_parameters : (float, float)
         Parameters of the prior: (successes, failures) for the Beta, or (mean, variance) for the normal; (1,
         1) and (0, 1) by default.
     noise_scale : float or None
         Standard deviation of a normal reward; None to use the empirical standard deviation of each arm's
-        rewards so far (with denominator n), treated as known. While that is 0, the standard deviation of the
-        prior is used instead.
+        rewards so far (with denominator n), treated as known. While this empirical value is 0, the standard
+        deviation of the prior is used instead.
     floor : float, (float, float) or None
         Smallest propensity: a constant, or (scale, decay) for scale * t^-decay; at most 1/K.
     initial_pulls : int
@@ -346,7 +346,7 @@ class ExplorationSampling(PosteriorDesign):
     drawn with these propensities, which the log stores. If one arm leads in all of the `draws`, the shares of
     the other arms are their frequencies of second place among the draws.
 
-    There is no privacy guarantee.
+    The design has no privacy guarantee.
 
     References
     ----------

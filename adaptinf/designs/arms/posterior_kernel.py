@@ -34,8 +34,8 @@ _COUNT, _SUM, _PROBABILITY, _MEAN, _SPREAD, _SQUARES, _SECOND, _SPACE, ROWS = ra
 SCALAR_COLUMNS = 8
 _NOTHING = 1e-280  # The inverse of this number does not overflow.
 _CHANCE, _RATIO, _LEFT = range(2, 5)
-"""Scalars of two Beta posteriors: P(arm 0 beats arm 1), what its changes are multiples of, and how many more
-rewards of 0 or 1 these may follow before the integral is computed again."""
+"""Scalars of two Beta posteriors: P(arm 0 beats arm 1), the unit of its changes, and the number of further
+0/1 rewards after which the integral is computed again."""
 _RENEWAL = 1024.0
 
 
@@ -44,8 +44,8 @@ class PosteriorTables(NamedTuple):
 
     Without `draws`, the computation is exact, by quadrature: for normal posteriors, `normal` is a table
     (513, 7), otherwise (0, 7); for Beta posteriors, `betas` is a `BetaSpace`, otherwise None. With `single`,
-    one draw per arm determines the choice, and nothing is computed. Each of these has its own entry points,
-    which are compiled on first use.
+    one draw per arm determines the choice, and nothing is computed. Each of these three cases has its own
+    entry points, which are compiled on first use.
     """
 
     n_arms: int
@@ -71,7 +71,7 @@ class PosteriorTables(NamedTuple):
 
 @kernel
 def _beta_parameters(tables: PosteriorTables, state: FloatArray, arm: int) -> tuple[float, float]:
-    """Both parameters of an arm's posterior."""
+    """The two parameters of an arm's posterior."""
     successes = state[_SUM, arm]
     failures = state[_COUNT, arm] - successes
     return tables.prior_first + successes, tables.prior_second + failures
@@ -151,7 +151,7 @@ def _best_beta(tables: PosteriorTables, state: FloatArray) -> None:
 
 @kernel
 def _follow(tables: PosteriorTables, state: FloatArray, arm: int, reward: float) -> None:
-    """Change P(arm 0 beats arm 1) with a reward of 0 or 1, before it is counted; another one ends that."""
+    """Update P(arm 0 beats arm 1) for a 0/1 reward not yet counted; any other reward ends such updates."""
     scalars = state[SCALARS]
     if reward != 0.0 and reward != 1.0:
         scalars[_LEFT] = 0.0
@@ -222,7 +222,7 @@ def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> N
 
 @kernel
 def _certain_leader(tables: PosteriorTables, state: FloatArray) -> bool:
-    """If one arm leads in every draw: its limiting share, and shares of the others by second places."""
+    """If one arm leads in every draw, write its limiting share, and the others' by their second places."""
     leader, others, seconds = 0, 0.0, 0.0
     for arm in range(tables.n_arms):
         if state[_PROBABILITY, arm] > state[_PROBABILITY, leader]:
@@ -291,7 +291,7 @@ def _lift_to_floor(tables: PosteriorTables, state: FloatArray, now: float) -> No
 
 @kernel
 def _drawn_arm(tables: PosteriorTables, state: FloatArray, draw: float) -> int:
-    """The arm selected by a uniform number; never one of probability 0."""
+    """The arm selected by a uniform number; an arm with probability 0 is never selected."""
     last = 0
     for arm in range(tables.n_arms):
         if state[_PROBABILITY, arm] > 0.0:
@@ -304,7 +304,7 @@ def _drawn_arm(tables: PosteriorTables, state: FloatArray, draw: float) -> int:
 
 @inlined
 def _choose_by(renew: Callable[..., None], tables: PosteriorTables, state: FloatArray, source: Any) -> int:
-    """Draw an arm with the propensities that `renew` writes, and the floor lifts, at the start of a batch."""
+    """Draw an arm; at the start of a batch, `renew` first writes propensities, and the floor raises them."""
     step = int(state[SCALARS, ROUND])
     initial = tables.initial_pulls * tables.n_arms
     if step < initial and tables.dealt:
@@ -439,13 +439,13 @@ def step_matching(tables: PosteriorTables, step: Step, rng: Generator, state: Fl
 def run_modelled(
     tables: PosteriorTables, world: World, rng: Generator, state: FloatArray, results: Results
 ) -> None:
-    """Run a design with a model of probabilities of Beta posteriors, on one stream of random numbers."""
+    """Run a design that transforms probabilities of Beta posteriors, on one stream of random numbers."""
     simulate_block(_choose_modelled, _update_exact, no_outcome, tables, world, rng, state, results)
 
 
 @compiled
 def step_modelled(tables: PosteriorTables, step: Step, rng: Generator, state: FloatArray) -> int:
-    """One step of a design with a transformation of probabilities of Beta posteriors."""
+    """One step of a design that transforms probabilities of Beta posteriors."""
     return single_step(_choose_modelled, pass_round, _update_exact, no_outcome, tables, step, rng, state)
 
 

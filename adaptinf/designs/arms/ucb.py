@@ -120,8 +120,8 @@ class PrivateUCB(Design):
 
     Rewards are clipped to [0, 1] before they enter a counter; the raw reward is logged. An environment with
     bounded rewards that may lie outside [0, 1] is refused. A reward enters the counter of only one arm, so
-    the actions and the noisy sums are epsilon-differentially private, rather than K epsilon. Given the past,
-    the propensities depend on the counters' noise and are intractable, so the log contains none.
+    the actions and the noisy sums are epsilon-differentially private: epsilon is not multiplied by K. Given
+    the past, the propensities depend on the counters' noise and are intractable, so the log contains none.
 
     Published index: mean + noise/N + sqrt(2 log(t/delta)/N) + gamma/N, where gamma = K log(T)^2 log(K T
     log(T) / delta) / epsilon. Corrected index: mean + noise/N + sqrt(width log(t)/N) + q/N. The quantile q is

@@ -30,7 +30,7 @@ from adaptinf.typing import FloatArray, IntArray
 _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
 _PUBLIC = _SUM
 """The choice uses the rows before this one: counts, sums as released, and quantities derived from these. The
-rest (raw sums and the counters' noise) affects them only through the outbox.
+other rows (raw sums and the counters' noise) affect these rows only through the outbox.
 """
 _OUTBOX = Outbox(_SHOWN, 1)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
@@ -139,7 +139,7 @@ def _advance(tables: UCBTables, public: FloatArray, context: FloatArray, arm: in
 
 @kernel
 def _learn(tables: UCBTables, state: FloatArray, arm: int, count: int, reward: float, source: Any) -> None:
-    """Add a reward to the arm's sum, and release the sum, with the counter's noise if it is private."""
+    """Add a reward to the arm's sum, and release the sum, with the counter's noise if sums are private."""
     if tables.private:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0)
         noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, count, source)

@@ -1,1 +1,1 @@
-"""Designs that recommend one arm at a fixed budget."""
+"""Designs that recommend one arm after a fixed budget of rounds."""

@@ -159,7 +159,7 @@ class OptimalDesign:
         Shares of pulls; they sum to 1, and at most d (d + 1) / 2 are positive.
     gap : float
         Kiefer-Wolfowitz gap: the largest a'V^-1 a over all arms, divided by d, minus 1, where V = sum_i w_i
-        a_i a_i'. It is 0 for an optimal design and positive for any other.
+        a_i a_i'. The gap is 0 for an optimal design and positive for any other.
 
     Examples
     --------
@@ -191,14 +191,15 @@ def optimal_design(features: ArrayLike, tol: float = 1e-6) -> OptimalDesign:
     Raises
     ------
     ParameterError
-        If the features are invalid (the message lists every problem), or the gap remained above tol.
+        If the features are invalid (the message lists every problem), or the gap remains above tol.
 
     Notes
     -----
-    Frank and Wolfe's algorithm with away steps (Wolfe, Atwood) and exact line search, started with equal
-    weights on a MAX-DET collection. If more than d (d + 1) / 2 weights are positive, weight is moved along
-    null vectors of the matrix of the a a' until this no longer holds: V stays the same, and any weight left
-    over is spread proportionally, so the gap does not grow. The gap is computed from the returned weights.
+    The weights are computed by Frank and Wolfe's algorithm with away steps (Wolfe, Atwood) and exact line
+    search, started from equal weights on a MAX-DET collection. If more than d (d + 1) / 2 weights are
+    positive, weight is moved along linear dependencies of the matrices a a' until this no longer holds: V
+    stays the same, and any weight left over is spread proportionally, so the gap does not grow. The gap is
+    computed from the returned weights.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""All arms in terms of a few: orthogonal reduction, exchange for a large determinant, optimal weights."""
+"""Kernels that express all arms in terms of a few: reduction, exchange for a large determinant, weights."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def balance(
     """Write weights for which no leverage exceeds rank (1 + tolerance); return the largest excess.
 
     Vectors are expressed in terms of those at `basis`, on which the initial weights are equal. Each step has
-    the optimal length along the line towards the arm with the highest leverage, or away from the one with the
-    lowest leverage among the arms in use, whichever is further from balance.
+    the optimal length along the line towards the arm with the highest leverage, or away from the arm in use
+    with the lowest leverage, whichever of the two is further from balance.
     """
     for i in range(n):
         weights[i] = 0.0

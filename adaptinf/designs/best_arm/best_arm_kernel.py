@@ -50,7 +50,7 @@ def outbox_of(tables: Any) -> Outbox:
 def send_phase(
     tables: Any, state: FloatArray, phase: int, n: int, rank: int, pulled: int, source: Any
 ) -> None:
-    """Release the results of the phase, with noise if it is private."""
+    """Release the results of the phase, with noise if the design is private."""
     if tables.method == G_OPTIMAL:
         rows = tables.features if phase == 0 else tables.coordinates
         scale = tables.noise * _largest_sum(state, rows, n, rank)
@@ -118,7 +118,7 @@ def estimate(tables: Any, public: FloatArray, phase: int, n: int, rank: int, pul
 
 @kernel
 def _least_squares(tables: Any, public: FloatArray, phase: int, n: int, rank: int, pulled: int) -> None:
-    """Predictions for all arms from the moments of the pulled ones."""
+    """Predictions for all arms from the moments of the pulled arms."""
     rows = tables.features if phase == 0 else tables.coordinates
     for k in range(rank):
         tables.moment[k] = public[OUT, k]
@@ -279,7 +279,7 @@ def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> in
 
 @kernel
 def _plan(tables: BestArmTables, public: FloatArray) -> None:
-    """The slots that the phase pulls, and how often, computed once for the first choice of the phase."""
+    """Write which slots the phase pulls, and how often, once at the first choice of the phase."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = n
@@ -350,7 +350,7 @@ def _sift(tables: BestArmTables, active: FloatArray, start: int, end: int) -> No
 
 @kernel
 def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
-    """Slots of the n remaining arms in `order`, the best first, by heap sort, which needs no extra memory."""
+    """Sort the slots of the n remaining arms into `order`, the best first, by heap sort, in place."""
     for slot in range(n):
         tables.order[slot] = slot
     for start in range(n // 2 - 1, -1, -1):
@@ -362,7 +362,7 @@ def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
 
 @kernel
 def _end_phase(tables: BestArmTables, public: FloatArray) -> None:
-    """Keep the best arms; if repeated on the same state with more of the noise known, start again."""
+    """Keep the best arms; a repeated call on the same state, with more of the noise known, starts again."""
     phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = int(public[SCALARS, _DIMENSION])

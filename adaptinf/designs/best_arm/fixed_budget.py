@@ -156,7 +156,7 @@ class BestArmDesign(Design):
         return horizon if np.isnan(decided) else int(decided)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
-        """The number for `_feedback_rounds`: the last decision is based on the last release."""
+        """The same number as `_feedback_rounds`, because the last decision is based on the last release."""
         return self._feedback_rounds(run, horizon)
 
 

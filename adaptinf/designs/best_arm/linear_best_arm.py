@@ -114,8 +114,8 @@ class DPBAI(_NoisyMeans):
         whole space, and no two may be equal.
     max_det : bool
         Whether a phase pulls only a MAX-DET collection of the remaining arms if they outnumber the square of
-        the dimension of their span. If False, every phase pulls all of them: the paper's baseline, which is
-        equally private.
+        the dimension of their span. If False, every phase pulls all remaining arms: the paper's baseline,
+        which is equally private.
     calibration : {"corrected", "published"}
         The published noise is correct, so both options are the same.
 
@@ -134,9 +134,9 @@ class DPBAI(_NoisyMeans):
     d_p < sqrt(s_p), a phase expresses them in terms of a collection with coefficients of at most 1 + 1e-6
     (see `max_det`), pulls each of its d_p arms ceil(T' / (M d_p)) times, releases each mean of this phase
     with Laplace noise of scale 1 / (epsilon N), where N is its number of pulls, and estimates the other arms
-    by their coefficients. Otherwise it pulls all remaining arms, ceil(T' / (M s_p)) times each: with the
-    collection, the contribution of the rewards to the variance of an estimate could be d_p^2 / s_p times as
-    large. The paper does not specify the use of leftover rounds: here they pull the recommended arm, and
+    by their coefficients. Otherwise the phase pulls all remaining arms, ceil(T' / (M s_p)) times each: with
+    the collection, the contribution of the rewards to the variance of an estimate could be d_p^2 / s_p times
+    as large. The paper does not specify the use of leftover rounds: here they pull the recommended arm, and
     their rewards are not used.
 
     T - T' = M_1 d + (M - M_1) ceil(d^2 / 4) or, if this is smaller (as can happen for K up to about d^2), the
@@ -210,13 +210,13 @@ class DPBAIGauss(_NoisyMeans):
     calibration : {"corrected", "published"}
         ``"corrected"``: the noise of a mean of N rewards has the smallest standard deviation that is
         (epsilon, delta)-private (Balle and Wang). ``"published"``: the standard deviation is sqrt(2 log(1.25
-        / delta)) / (epsilon N), proved for epsilon below 1.
+        / delta)) / (epsilon N), which is proved to suffice for epsilon below 1.
 
     Notes
     -----
-    Everything else is as in `DPBAI`. Whenever the published standard deviation is proved, it is at least the
-    corrected one; for large epsilon it is too small, and `guarantee` then states the delta that actually
-    holds.
+    Everything else is as in `DPBAI`. Whenever the published standard deviation is proved to suffice, it is at
+    least the corrected one; for large epsilon it is too small, and `guarantee` then states the delta that
+    actually holds.
 
     References
     ----------
@@ -405,7 +405,8 @@ class DPOD(_OptimalRounds):
         """Guarantee for actions, noisy moments and the recommended arm, by parallel composition over rounds.
 
         The arms that a round of the algorithm pulls, and how often, depend only on the remaining arms, that
-        is, on earlier releases; its moments start afresh. Each reward enters the moments of only one round.
+        is, on earlier releases; the moments of each round start afresh. Each reward enters the moments of
+        only one round.
         """
         self._refuse_sizes(horizon, n_arms)
         # One reward changes the moments by at most L in L1.

@@ -1,1 +1,1 @@
-"""Designs that use contexts: effects by group, and rewards that are linear in a context vector."""
+"""Designs that use contexts: group effects, and rewards that are linear in a context vector."""

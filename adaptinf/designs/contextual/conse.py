@@ -274,7 +274,7 @@ class ConSE(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on the group."""
+        """Traits: the choice depends on the group."""
         return DesignTraits(uses_context="groups", arm_means="by-group")
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:

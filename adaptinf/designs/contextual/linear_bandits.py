@@ -42,7 +42,7 @@ _UNIT_REWARDS = 0.5
 
 
 Failure: TypeAlias = Annotated[float, Number(1e-200, 1.0)]
-"""Problems with a probability whose logarithm must be computable."""
+"""A probability whose logarithm must be computable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class LinUCB(Design):
     regularisation : float
         Ridge parameter (lambda in the paper).
     failure : float or None
-        Probability that any arm's band fails to cover in any round; by default 1 / horizon.
+        Probability that the band of some arm fails to cover in some round; by default 1 / horizon.
     noise_scale : float or None
         Sub-Gaussian scale R of the rewards around their means. The default is that of the environment, if
         known, and otherwise 1/2, which is valid for rewards in [0, 1].
@@ -64,10 +64,10 @@ class LinUCB(Design):
     Notes
     -----
     Each arm has its own ridge regression on the rounds in which it was pulled, with V = X'X + lambda I, and
-    the index x'theta_hat + ||x||_{V^-1} (R sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K / failure)) +
-    sqrt(lambda) S). With probability at least 1 - failure, x'theta lies below the index, and above the
-    corresponding lower bound, for every arm, round and context simultaneously. There are no forced pulls: the
-    band of an arm without pulls is that of its prior. Ties are broken in favour of the first arm;
+    the index x'theta_hat + w (R sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K / failure)) + sqrt(lambda) S),
+    where w = sqrt(x'V^-1 x). With probability at least 1 - failure, x'theta lies below the index, and above
+    the corresponding lower bound, for every arm, round and context simultaneously. There are no forced pulls:
+    the band of an arm without pulls is that of its prior. Ties are broken in favour of the first arm;
     propensities are 0 or 1.
 
     V^-1 is updated in place by rank-one steps: after 100,000 rounds in 20 dimensions, its error is 1e-13 of
@@ -98,7 +98,7 @@ class LinUCB(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on their own context vectors, without random draws."""
+        """Traits: the choice depends on each arm's own context vector, without random draws."""
         return DesignTraits(uses_context="vectors", own_coins=False, arm_means="by-vector")
 
     def _placed(self, env: Environment) -> LinUCB:
@@ -157,17 +157,17 @@ class LinPriv(Design):
         noise is added in a binary tree.
     noise_width : {"projected", "ridge"}
         Allowance for noise in the index (corrected), where s is a bound on the norm of the noise vector: s
-        ||V^-1 x||_2, or s ||x||_{V^-1} / sqrt(lambda), which is never smaller.
+        times the norm of V^-1 x, or s sqrt(x'V^-1 x / lambda), which is never smaller.
     failure : float or None
-        Probability that any arm's band fails to cover in any round, half of it for the noise; by default 1 /
-        horizon.
+        Probability that the band of some arm fails to cover in some round, half of it for the noise; by
+        default 1 / horizon.
     regularisation : float
         Ridge parameter (lambda in the paper).
     bound : float
         Upper bound S on the norm of every arm's coefficient vector.
     dimension : int or None
         Dimension of the context vectors, if the guarantee depends on it: with the published calibration, and
-        with the smaller of two kinds of noise. A run obtains it from its environment.
+        with the smaller of two kinds of noise. A run obtains the dimension from its environment.
 
     Notes
     -----
@@ -181,11 +181,11 @@ class LinPriv(Design):
     is scaled by sqrt(d), and normal noise (a binary tree; analytic Gaussian mechanism) by the square root of
     the number of levels. The published noise ignores sqrt(d) and guarantees only sqrt(d) epsilon.
 
-    Corrected index: x'theta_hat + ||x||_{V^-1} (1/2 sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K /
-    failure')) + sqrt(lambda) S) + s ||V^-1 x||_2, where failure' is half of `failure`. Published index:
-    x'theta_hat + ||x||_{V^-1} (sqrt(2 d log((1 + t / lambda) / failure)) + sqrt(lambda) S) + s / lambda,
-    where s = log(N)^1.5 log(K / failure) / epsilon: the paper gives s up to constants and lower-order
-    logarithms; the constant is 1 here.
+    Corrected index: x'theta_hat + w (1/2 sqrt(2 log(det(V)^(1/2) det(lambda I)^(-1/2) K / failure')) +
+    sqrt(lambda) S) + s norm(V^-1 x), where w = sqrt(x'V^-1 x) and failure' is half of `failure`. Published
+    index: x'theta_hat + w (sqrt(2 d log((1 + t / lambda) / failure)) + sqrt(lambda) S) + s / lambda, where s
+    = log(N)^1.5 log(K / failure) / epsilon: the paper gives s up to constants and lower-order logarithms; the
+    constant is 1 here.
 
     Given the past, the propensities depend on the noise and are intractable, so the log contains none. The
     releases are named ``noisy_xy_1`` to ``noisy_xy_d``, and grouped by arm.
@@ -255,7 +255,7 @@ class LinPriv(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on their own context vectors, without random draws except the noise."""
+        """Traits: the choice depends on each arm's own context vector; only the noise is random."""
         return DesignTraits(
             uses_context="vectors",
             own_coins=False,
@@ -325,7 +325,7 @@ class LinPriv(Design):
         return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta) if normal else 0.0)
 
     def _feedback_rounds(self, run: Run, horizon: int) -> int:
-        """All rounds but the last: a reward at once enters its arm's noisy sums, which later choices use."""
+        """All rounds but the last: a reward enters its arm's noisy sums, which later choices use, at once."""
         return horizon - 1
 
     def _released_rounds(self, run: Run, horizon: int) -> int:

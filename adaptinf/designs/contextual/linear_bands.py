@@ -49,7 +49,7 @@ class PredictionBands:
         return f"<PredictionBands: {rounds:,} rounds, {arms} arms, {dimension} coordinates>"
 
     def misses(self, theta: ArrayLike) -> BoolArray:
-        """Whether a band fails to cover x'theta, (rounds, arms), for coefficients (arms, dimension)."""
+        """Whether each band fails to cover x'theta, as (rounds, arms), for coefficients (arms, dimension)."""
         coefficients = number_array(theta)
         expected = self.contexts.shape[1:]
         if coefficients is None:
@@ -84,8 +84,8 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
 
     Notes
     -----
-    For LinPriv, only contexts, actions and releases are used, so the bands are as private as these. If its
-    noise was exact, the contexts are those that it used, truncated to multiples of 2^-20.
+    For LinPriv, only contexts, actions and releases are used, so the bands are as private as these. If
+    LinPriv's noise was exact, the contexts are those that the design used, truncated to multiples of 2^-20.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 A coordinate of a context and a reward are whole numbers of units of 2^-20, and their product is a whole
 number of units of 2^-40. Products are not rounded, because that would add a unit per coordinate to the
-sensitivity. Their sums and the noise exceed the 53 bits of a float and are stored as Python integers.
+sensitivity. The sums of products and the noise exceed the 53 bits of a float and are stored as Python
+integers.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class NoiseLaw(NamedTuple):
 def noise_law(
     epsilon: float, delta: float, noise: str, counter: str, dimension: int, horizon: int
 ) -> NoiseLaw:
-    """Noise that makes the running sums of x y private, for ||x||_2 at most 1 and y in [0, 1]."""
+    """Noise that makes the running sums of x y private, for x of Euclidean norm at most 1 and y in [0, 1]."""
     # One reward changes x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each node
     # that contains it, and there is at most one such node in each level.
     laplace = NoiseLaw(False, counter, *counter_scales(counter, epsilon, horizon, math.sqrt(dimension)))
@@ -60,7 +61,7 @@ def noise_law(
 def noise_bounds(law: NoiseLaw, dimension: int, horizon: int, log_failure: float) -> FloatArray:
     """Bound on the norm of a counter's noise vector, valid at every count up to the horizon.
 
-    Returns shape (levels, levels + 1).
+    The returned array has shape (levels, levels + 1).
     """
     # The failure probability is divided equally between the levels, and within a level between its 2^k
     # counts, so that the bound holds for all counts together.
@@ -132,8 +133,8 @@ def product_sensitivity(dimension: int) -> int:
 class ProductSums:
     """Running sums of x y for every arm with their noise; only noisy sums are revealed.
 
-    The noise is calibrated to their sensitivity; `unit` assumes a sensitivity of 1, as in the published
-    calibration.
+    The noise is calibrated to the sensitivity of the sums; `unit` assumes a sensitivity of 1, as in the
+    published calibration.
 
     Shapes: an arm's sums and noise (dimension,), in whole units of 2^-40.
     """

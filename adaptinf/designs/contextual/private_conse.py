@@ -38,8 +38,9 @@ class DPConSE(Design):
         ``"corrected"`` satisfies pure differential privacy. ``"published"`` follows the paper's pseudo-code,
         with the sign in the normaliser of its batch lengths corrected; it has no finite epsilon.
     contrast_share : float
-        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). If it is
-        1, all participants must have the same context, so that their number is public and needs no noise.
+        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). If the
+        share is 1, all participants must have the same context, so that their number is public and needs no
+        noise.
     first_window : int or None
         Rounds of the first window, by default ceil(n / 64), but at least 64 and at most ceil(256 M log n),
         where M is the number of contexts (corrected).
@@ -62,11 +63,12 @@ class DPConSE(Design):
 
     Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
     record and is anticipating: it covers everything but the participant's own action. For a single reward,
-    the guarantee is epsilon_D, and standard. In a session with a window, the rounds that begin before the
-    outcomes of the first half have entered are assigned as in the first half and enter no sum; an outcome
-    that has not arrived when its window ends counts as 0, so effects are effects on success within the
-    window. With `contrast_share` 1, a record consists of the potential rewards of one participant, so both
-    guarantees coincide and are standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
+    the guarantee is standard, with parameter epsilon_D. In a session with a window, the rounds that begin
+    before the outcomes of the first half have entered are assigned as in the first half and enter no sum; an
+    outcome that has not arrived when its window ends counts as 0, so effects are effects on success within
+    the window. With `contrast_share` 1, a record consists of the potential rewards of one participant, so
+    both guarantees coincide and are standard, with parameter epsilon; T_min is then at least 4 log(n) /
+    epsilon.
 
     Published: T_min uses log n, the noise of a mean has scale 2 / (epsilon R_e), lengths are drawn around 2
     R_e, as the proof requires, epochs start at 1, and a context has no estimate unless both of its arms were
@@ -102,16 +104,16 @@ class DPConSE(Design):
 
     @property
     def pending(self) -> str:  # type: ignore[override]
-        """Outcomes may be pending in a public window; not in the published form, where counts end batches."""
+        """Outcomes may be pending within a public window, except in the published form."""
         return "window" if self.calibration == "corrected" else "last"
 
     def longest_window(self, horizon: int) -> float:
-        """Shorter than the second half, whose trial begins once the outcomes of the first half are known."""
+        """A window is shorter than the second half, whose trial begins once first-half outcomes are known."""
         return horizon - horizon // 2 - 1
 
     @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
-        """Names that identify a node: its sum, 2 j for contrasts of context j and 2 j + 1 for arrivals."""
+        """Names that identify a node; its sum is 2 j for contrasts of context j, and 2 j + 1 for arrivals."""
         return ("sum", "window") if self.calibration == "corrected" else None
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
@@ -135,14 +137,14 @@ class DPConSE(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on the group, if there are several."""
+        """Traits: the choice depends on the group, if there are several groups."""
         if self._exact_counts:
             return DesignTraits(uses_context="no", outputs=Outputs(propensities="outputs", phase="calendar"))
         outputs = Outputs(propensities="by-context", phase="calendar")
         return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
-        """Guarantee for the actions and releases, for a record, in parallel over windows and halves.
+        """Guarantee for the actions and releases, by parallel composition over windows and halves.
 
         Corrected: the window whose sums and counts a record enters is determined by fixed times, before the
         record is read.

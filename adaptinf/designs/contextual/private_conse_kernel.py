@@ -1,7 +1,7 @@
 """Kernels of DP-ConSE in its corrected calibration: no count ever ends a phase.
 
-If all participants have the same context, their number is public, and the count for this
-context is released without noise.
+If there is only one context, the number of participants is public, so the count for this context is released
+without noise.
 
 Rounds within a window only add to sums, so a replicate can also be run window by window: arrivals are
 multinomial; coins, trial entries and 0/1 rewards are binomial. Both methods use the same code for decisions.
@@ -204,7 +204,7 @@ def _update(
 
 @kernel
 def _finish(tables: _Tables, public: FloatArray, outcome: FloatArray) -> None:
-    """T_min and, for each context, its last contrast and count, its share of the trial and its better arm."""
+    """Report T_min and each context's last contrast and count, its share of the trial and its better arm."""
     ended = public[SCALARS, _LEARNT] == tables.horizon
     outcome[0] = public[SCALARS, _T_MIN]
     n_features = tables.n_features

@@ -85,7 +85,7 @@ def _begin(tables: LinearTables, public: FloatArray) -> None:
 
 @kernel
 def _common_radius(tables: LinearTables, public: FloatArray) -> float:
-    """The published width per unit of ||x||: it grows with the round and is the same for all arms."""
+    """The published width per unit of sqrt(x'V^-1 x); it grows with the round and is equal for all arms."""
     now = public[SCALARS, ROUND] + 1.0
     log_term = math.log1p(now / tables.regularisation) + tables.log_share
     return math.sqrt(2.0 * tables.dimension * log_term) + tables.root
@@ -136,7 +136,7 @@ def _behind(tables: LinearTables) -> int:
 def _next_normal_noise(
     tables: LinearTables, state: FloatArray, trunk_row: int, column: int, count: int, source: Any
 ) -> float:
-    """Noise at `count` of a binary tree with normal nodes, called once for each count, in order."""
+    """Noise of a binary tree with normal nodes at `count`; call once for each count, in order."""
     # The noise at `count` is the noise at the count without its lowest one-bit, which is stored, plus that of
     # one new node.
     earlier = count & (count - 1)
@@ -209,7 +209,7 @@ def _advance(tables: LinearTables, public: FloatArray, context: FloatArray, arm:
 def _learn(
     tables: LinearTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
-    """Add context times reward to the arm's sums, and release these."""
+    """Add context times reward to the arm's sums, and release the sums."""
     base = arm * tables.dimension
     sums = _behind(tables) + _SUM
     count = int(state[_COUNT, arm])
@@ -224,7 +224,7 @@ def _learn(
 
 @kernel
 def _publish(tables: LinearTables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
-    """The arm's estimate from the released sums, and its uncertainty."""
+    """Write the arm's estimate from the released sums, and its uncertainty."""
     dimension = tables.dimension
     base = arm * dimension
     for k in range(dimension):

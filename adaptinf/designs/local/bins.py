@@ -38,8 +38,8 @@ class LDPBandit(LocallyPrivate):
     epsilon : float
         Privacy parameter for a participant's record, that is, context and reward.
     calibration : {"corrected", "published"}
-        Radius of the confidence intervals, which determines when arms are dropped and bins are halved. It
-        does not affect privacy.
+        Radius of the confidence intervals, which determines when arms are dropped and bins are halved. The
+        choice of radius does not affect privacy.
     width : float
         Squared number of standard deviations in a radius (corrected), called C in the notes.
     refinement : float
@@ -72,27 +72,27 @@ class LDPBandit(LocallyPrivate):
     Corrected: r = sqrt(C (64 t / epsilon^2 + U / 4)) / (U - sqrt(32 C t / epsilon^2)) if the denominator is
     positive, and otherwise infinite. An arm is dropped if its f + r lies below another arm's f - r. A bin of
     depth s is halved along one of its longest edges when one of the remaining radii is below refinement times
-    2 sqrt(d) 2^(-s/d). The halves begin without data, with the remaining arms.
+    2 sqrt(d) 2^(-s/d). The halves begin with the remaining arms and without data.
 
     Published: r = sqrt(C_n max(t / epsilon^2, U)) / abs(U) with C_n = 2 log2(n) (which the paper gives up to
     constants), refinement 1, intervals that extend 2 r to each side, and no arm dropped before t reaches
-    log(n)^2. It ignores the variance of the noise in each sum, 32 t / epsilon^2, so bins are halved because
-    of noise.
+    log(n)^2. The published radius ignores the variance of the noise in each sum, 32 t / epsilon^2, so bins
+    are halved because of noise.
 
     Auxiliary participants report in the same way, at the scale of their own epsilon, on the arm recorded in
     their log; arms are dropped and bins halved meanwhile (the jump-start). From then on, f is the ratio of
     weighted sums over sources m, with weights l_m = min(abs(epsilon_m^2 U_m / t_m), 1), or 0 before t_m
     reaches log(n)^2, where n is the size of the largest source. Corrected: r = sqrt(C sum l_m^2 (64 t_m /
     epsilon_m^2 + U_m / 4)) / (sum l_m U_m - sqrt(32 C sum l_m^2 t_m / epsilon_m^2)); published: the paper's
-    (28) and (29). The guarantee covers the trial's participants; those of a log are covered at its own
-    epsilon (see `auxiliary_guarantees`).
+    (28) and (29). The guarantee covers the trial's participants; those of an auxiliary log are covered at the
+    epsilon of that log (see `auxiliary_guarantees`).
 
     Replacing one participant's record changes all U by at most 2 in total (L1), and all V by at most 2: all
     reports of a participant together are locally epsilon-private. Changing only the reward moves one V by at
-    most 1, so rewards have epsilon / 4, which max-information uses. Rewards are clipped to [0, 1] before they
-    are reported. A participant's arm is not among the outputs: if bins differ in their remaining arms, it
-    reveals something about the context, as do the propensities; a log contains both because it comes from a
-    simulation.
+    most 1, so the guarantee for rewards is epsilon / 4, which max-information uses. Rewards are clipped to
+    [0, 1] before they are reported. A participant's arm is not among the outputs: if bins differ in their
+    remaining arms, it reveals something about the context, as do the propensities; a log contains both
+    because it comes from a simulation.
 
     The releases of a log are the information that the server has at the end: for each bin that was ever
     active (the group is its number), its corners ``low_x`` and ``high_x``; and for each of its arms
@@ -137,7 +137,7 @@ class LDPBandit(LocallyPrivate):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on the bin of the cube."""
+        """Traits: the choice depends on the bin of the cube."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
         outputs = Outputs(propensities="by-context")
         return DesignTraits(
@@ -226,9 +226,9 @@ def bin_sums(log: AdaptiveLog) -> pd.DataFrame:
     Notes
     -----
     ``sum / count`` estimates the arm's mean over the bin. Each sum has noise variance 2 scale^2 participants,
-    regardless of whose context lay in the bin. Reports on an arm end when it is dropped or the bin is halved,
-    and both events depend on the sums: the values in such rows are therefore affected by selection on their
-    noise.
+    regardless of whose context lay in the bin. Reports on an arm end when the arm is dropped or the bin is
+    halved, and both events depend on the sums: the values in such rows are therefore affected by selection on
+    their noise.
 
     Examples
     --------

@@ -221,7 +221,7 @@ def release_all(tables: Any, state: FloatArray) -> None:
 
 @kernel
 def _last_report(tables: Any, state: FloatArray, row: int, arm: int) -> float:
-    """Round of the last report on an arm of a bin; without any, at most the round in which the bin began."""
+    """Round of the last report on an arm of a bin; if there was none, at most the round in which it began."""
     stopped = state[row, arm_block(tables, STOPPED) + arm]
     if stopped != 0.0:
         return float(state[row, BEGUN] + stopped)
@@ -375,7 +375,7 @@ def _threshold(tables: LDPTables, state: FloatArray, row: int) -> float:
 def _report(
     tables: LDPTables, state: FloatArray, row: int, origin: int, participants: int, source: Any
 ) -> None:
-    """Reports from this number of participants, for both sums of every remaining arm in a bin."""
+    """Report for this number of participants on both sums of every remaining arm in a bin."""
     scale = tables.scales[origin]
     for arm in range(tables.n_arms):
         if is_active(tables, state, row, arm):
@@ -387,7 +387,7 @@ def _report(
 def _take(
     tables: LDPTables, state: FloatArray, row: int, arm: int, reward: float, origin: int, source: Any
 ) -> None:
-    """Process a participant whose context lies in the bin of a row; then noise and checks, if due."""
+    """Process a participant whose context lies in the bin of a row; then add noise and check, if due."""
     state[SCALARS, ROUND] += 1.0
     now = int(state[SCALARS, ROUND])
     if is_active(tables, state, row, arm):
@@ -456,7 +456,7 @@ def check_sums(
 ) -> None:
     """Result of one check on the noisy counts and sums of all participants, who shared a single bin.
 
-    Shapes: sums (runs, arms, 2), outcomes (runs, OUTCOMES), which it writes.
+    Shapes: sums (runs, arms, 2), outcomes (runs, OUTCOMES); the function writes the outcomes.
     """
     for run in range(sums.shape[0]):
         state[:] = 0.0

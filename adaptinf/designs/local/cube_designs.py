@@ -64,9 +64,10 @@ class LocallyPrivate(Design):
     def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
         """The guarantee for the participants of each auxiliary log, covering their whole record.
 
-        Its epsilon is that of their own log, not that of the trial: they report at the scale of their log,
-        once, before the trial begins, and everything later is post-processing. The notion is standard: their
-        own actions, which their log contains, are not among the trial's outputs.
+        The epsilon is that of the auxiliary log, not that of the trial: the log's participants report at the
+        scale of their log, once, before the trial begins, and everything later is post-processing. The notion
+        is standard: the actions of these participants, which their log contains, are not among the trial's
+        outputs.
 
         Examples
         --------
@@ -101,9 +102,9 @@ class LocallyPrivate(Design):
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """The guarantee of the reports.
 
-        It covers the trial's participants; those of auxiliary logs have `auxiliary_guarantees`. The unit is
-        the record, the model local and the notion anticipating: it covers everything but the participant's
-        own arm.
+        The guarantee covers the trial's participants; those of auxiliary logs have `auxiliary_guarantees`.
+        The unit is the record, the model local and the notion anticipating: the guarantee covers everything
+        but the participant's own arm.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(
@@ -117,8 +118,8 @@ class LocallyPrivate(Design):
     def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
         """The guarantee for arms and reports with respect to one participant's rewards, with public contexts.
 
-        It is epsilon divided by the sensitivity of a report, because a reward changes the report by at most
-        1.
+        Its epsilon is that of the design divided by the sensitivity of a report, because a reward changes the
+        report by at most 1.
         """
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=float(self.epsilon) / self.report_sensitivity, model="local")
@@ -175,7 +176,7 @@ class ABSE(Design):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on the bin of the cube."""
+        """Traits: the choice depends on the bin of the cube."""
         return DesignTraits(uses_context="position", arm_means="by-bin")
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:

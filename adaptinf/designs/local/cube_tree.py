@@ -105,7 +105,7 @@ def draw_arm(tables: Any, state: FloatArray, row: int, source: Any) -> int:
 
 @kernel
 def drop(tables: Any, state: FloatArray, row: int, arm: int) -> None:
-    """Remove an arm from a bin, after the participants that it has had so far."""
+    """Remove an arm from a bin, recording the number of participants so far."""
     state[row, arm_block(tables, STOPPED) + arm] = state[SCALARS, ROUND] - state[row, BEGUN]
     state[row, LEFT] -= 1.0
     state[SCALARS, DROPPED] += 1.0
@@ -113,7 +113,7 @@ def drop(tables: Any, state: FloatArray, row: int, arm: int) -> None:
 
 @kernel
 def _longest_edge(tables: Any, state: FloatArray, row: int, source: Any) -> int:
-    """A longest edge, the first or any; lengths are powers of 2, so comparisons are exact."""
+    """A longest edge, the first or a random one; lengths are powers of 2, so comparisons are exact."""
     longest = 0.0
     ties = 0
     for axis in range(tables.dimension):

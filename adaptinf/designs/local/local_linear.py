@@ -26,7 +26,7 @@ _NOT_COVERED = "everything but the participant's own arm: it is the best one for
 
 @dataclass(frozen=True, kw_only=True)
 class LDPLinear(LocallyPrivate):
-    """Locally private generalised linear bandit; contexts in the unit cube, rewards in [0, 1], greedy arms.
+    """Locally private generalised linear bandit for contexts in the unit cube and rewards in [0, 1].
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ class LDPLinear(LocallyPrivate):
 
     Replacing a participant's record changes the gradients by at most 2, where the largest change of a
     coordinate is summed over the arms, so the report is epsilon-private. Changing only the reward moves one
-    gradient by at most 1: rewards have epsilon / 2, which max-information uses. Auxiliary participants always
-    report on every arm; they have the epsilon of their own log, and the guarantee covers the trial's
-    participants. A participant's arm is not among the outputs: in the greedy stage, it depends on the
-    context.
+    gradient by at most 1: the guarantee for rewards is epsilon / 2, which max-information uses. Auxiliary
+    participants always report on every arm; they have the epsilon of their own log, and the guarantee covers
+    the trial's participants. A participant's arm is not among the outputs: in the greedy stage, it depends on
+    the context.
 
     The releases of a log are the final parameters: for each arm (the group), the coefficient of every
     coordinate of the context, and ``intercept``; `scale` is that of the noise in each participant's report.
@@ -138,7 +138,7 @@ class LDPLinear(LocallyPrivate):
 
     @property
     def traits(self) -> DesignTraits:
-        """Traits: arms depend on the context."""
+        """Traits: the choice depends on the context."""
         epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
         outputs = Outputs(propensities="by-context", phase="calendar")
         return DesignTraits(uses_context="yes", arm_means="by-context", auxiliary=epsilons, outputs=outputs)

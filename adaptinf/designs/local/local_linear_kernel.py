@@ -83,7 +83,7 @@ def _report_radius_for(source: Any, count: Any, scale: Any) -> Any:
 
 @kernel
 def _feature(tables: LDPLinearTables, context: FloatArray, k: int) -> float:
-    """Regressor k from a context: the coordinate itself or, with an intercept, rescaled to [-1, 1]; or 1."""
+    """Regressor k: a coordinate of the context, rescaled to [-1, 1] if there is an intercept; or 1."""
     if not tables.intercept:
         return float(context[k])
     return 2.0 * context[k] - 1.0 if k < tables.dimension else 1.0
@@ -123,7 +123,7 @@ def _step(
     origin: int,
     source: Any,
 ) -> None:
-    """One noisy gradient for an arm, with residual 0 if another was pulled: step, projection, average."""
+    """Apply a noisy gradient to an arm, with residual 0 if another was pulled: step, project and average."""
     row = 1 + arm
     parameters = tables.n_parameters
     # This is the K-norm mechanism (Hardt and Talwar): a Gamma(p + 1) radius times a uniform point of the cube

@@ -23,7 +23,8 @@ from adaptinf.typing import FloatArray
 SAMPLES, LOOKS, NEXT_LOOK, HALTED, RELEASED, TOTAL, THRESHOLD_NOISE = range(7)
 PUBLIC, STATE = TOTAL, 7
 """The memory of a run: samples and looks so far, samples at the next look, whether it has halted, and the sum
-that it releases. These are public; the rest, the raw sum and the noise B of the threshold, is private."""
+that it releases. All of these are public; the rest of the memory, the raw sum and the noise B of the
+threshold, is private."""
 
 ESTIMATE, STOPPED, READ = range(3)
 OUTCOMES = 3
@@ -31,7 +32,7 @@ OUTCOMES = 3
 
 
 class Rule(NamedTuple):
-    """Constants of a stopping rule; look j at t samples halts if |sum| - B - A_j >= `halting_sum`."""
+    """Constants of a stopping rule; look j at t samples halts if abs(sum) - B - A_j >= `halting_sum`."""
 
     exponential: bool
     private: bool
@@ -141,7 +142,7 @@ def _finish(rule: Rule, public: FloatArray, outcome: FloatArray) -> None:
 
 @kernel
 def _report(rule: Rule, state: FloatArray, rng: Generator, outcome: FloatArray) -> None:
-    """Release the sum if the rule has halted, and report."""
+    """Release the sum if the rule has halted, and write the report of the run."""
     if not _choose(state[:PUBLIC]):
         _release(rule, state, rng)
     _finish(rule, state[:PUBLIC], outcome)
@@ -203,7 +204,7 @@ def run_by_looks(
     state: FloatArray,
     outcomes: FloatArray,
 ) -> None:
-    """Run the rule on two-valued samples, look by look: in between, the number of highs is binomial."""
+    """Run the rule on two-valued samples, look by look; the number of high values in between is binomial."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
         while state[SAMPLES] < last and _choose(state[:PUBLIC]):
@@ -217,7 +218,7 @@ def run_by_looks(
 def run_on_sums(
     rule: Rule, sums: FloatArray, rng: Generator, state: FloatArray, outcomes: FloatArray
 ) -> None:
-    """Run the rule on a fixed stream, look by look, with the draws of `run_by_rounds`; sums (looks,)."""
+    """Run the rule look by look on a stream's sums, of shape (looks,), with the draws of `run_by_rounds`."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
         look = 0

@@ -34,11 +34,12 @@ class StoppingResult:
     samples : int
         Number of samples that were read.
     reason : str or None
-        The reason if there is no estimate.
+        The reason why there is no estimate; None if there is one.
     alpha, beta : float
         An estimate with an error of alpha abs(mean) or more occurs with probability at most beta.
     guarantee : PrivacyGuarantee or None
-        Privacy guarantee for the stopping time and the estimate, or their absence; None if no noise is added.
+        Privacy guarantee for the stopping time and the estimate, including their absence; None if no
+        noise is added.
     noise : {"simulation", "release"} or None
         The source of the noise.
     design : DesignRecord

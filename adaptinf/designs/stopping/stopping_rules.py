@@ -43,7 +43,7 @@ from adaptinf.typing import FloatArray, RandomSource
 from adaptinf.workers import n_workers, spread
 
 Scale: TypeAlias = Callable[[float, Fraction], float]
-"""Factor from sensitivity and epsilon to the scale of Laplace noise."""
+"""Function that gives the scale of Laplace noise from sensitivity and epsilon."""
 
 _OPEN_SHARE = Is(lambda share: not SHARE("", share) and share < 1.0, "a number strictly between 0 and 1")
 
@@ -108,8 +108,8 @@ class StoppingRule(Recorded, ABC):
         rng : int, SeedSequence, Generator or None
             Source of randomness; replicate r depends on (rng, r) alone. The noise is simulated.
         max_rounds : int
-            Number of samples after which a run is abandoned. It is required because a run never ends if the
-            mean is 0.
+            Number of samples after which a run is abandoned. The limit is required because a run never ends
+            if the mean is 0.
         n_jobs : int
             Number of worker processes, -1 for all cores; it does not affect the results.
         by_rounds : bool, optional
@@ -177,7 +177,7 @@ class StoppingRule(Recorded, ABC):
         return np.concatenate(spread(jobs, 1 if workers == 1 else n_jobs))
 
     def _on_sums(self, sums: FloatArray, runs: int, rng: np.random.Generator) -> FloatArray:
-        """Results of runs on one fixed stream, shape (runs, OUTCOMES); sums at its looks (looks,)."""
+        """Results of runs on one fixed stream, (runs, OUTCOMES), given its sums at the looks, (looks,)."""
         outcomes = np.zeros((runs, kernel.OUTCOMES))
         kernel.run_on_sums(self.rule(float(self.bound), 1.0), sums, rng, np.zeros(kernel.STATE), outcomes)
         return outcomes
@@ -291,7 +291,7 @@ def _run_blocks(
     root: np.random.SeedSequence,
     starts: list[int],
 ) -> FloatArray:
-    """Outcomes of the blocks that start with these runs."""
+    """Outcomes of the blocks that start with the given runs."""
     state = np.zeros(kernel.STATE)
     sizes = [min(BLOCK, replications - start) for start in starts]
     outcomes = np.zeros((sum(sizes), kernel.OUTCOMES))
@@ -329,9 +329,9 @@ class NAS(StoppingRule):
     The rule halts at the first look j, after t samples, at which abs(mean) >= h_t (1 + 1/alpha), where h_t =
     bound sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so all
     deviations together have probability at most beta. For independent samples with a common mean, the
-    probability that the rule stops with an error of at least alpha abs(mean) is at most beta, whenever it is
-    abandoned. If the mean is 0, it stops with probability at most beta. Unless the mean is large, exponential
-    steps stop earlier, because there are fewer looks to allow for.
+    probability that the rule stops with an error of at least alpha abs(mean) is at most beta, no matter when
+    it is abandoned. If the mean is 0, the rule stops with probability at most beta. Unless the mean is large,
+    exponential steps stop earlier, because there are fewer looks to allow for.
 
     References
     ----------

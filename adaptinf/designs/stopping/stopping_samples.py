@@ -31,7 +31,7 @@ class ArraySamples:
         self._position = 0
 
     def take(self, count: int) -> FloatArray:
-        """The next `count` samples, or the remaining ones."""
+        """The next `count` samples, or all that remain if there are fewer."""
         part = self._values[self._position : self._position + count]
         self._position += part.size
         return part
@@ -50,7 +50,7 @@ class IteratedSamples:
         self._position = 0
 
     def take(self, count: int) -> FloatArray:
-        """The next `count` samples, or the remaining ones."""
+        """The next `count` samples, or all that remain if there are fewer."""
         return np.fromiter(map(self._number, islice(self._values, count)), dtype=np.float64)
 
     def _number(self, value: Any) -> float:

@@ -44,8 +44,9 @@ def read_evidential(
         ``arm_id``, ``arm_name``, ``created_at`` and ``outcome``, and for a contextual bandit
         ``context_vals``.
     weights : mapping of arm name to float, or "unknown"
-        Probabilities of the arms, if they were constant. The export does not contain them, and those of
-        Thompson sampling change: such a log is read with ``"unknown"``, that is, without propensities.
+        Probabilities of the arms, if they were constant. The export does not contain these probabilities, and
+        those of Thompson sampling change: such a log is read with ``"unknown"``, that is, without
+        propensities.
     context : iterable of str, optional
         Names of the values in ``context_vals``, in their order, which is that of the contexts' identifiers;
         all of them or none.

@@ -61,8 +61,8 @@ def read_growthbook(
     Raises
     ------
     ParameterError
-        If a file cannot be read, something required is missing, a period has no weight for a variation, or a
-        unit was exposed before the first period.
+        If a file cannot be read or lacks a required entry, a period has no weight for a variation, or a unit
+        was exposed before the first period.
     LogValidationError
         If units are invalid; the message lists every problem.
 

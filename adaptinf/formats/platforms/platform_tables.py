@@ -42,7 +42,7 @@ class Table:
     readings: list[Reading]
 
     def keep(self, rows: Any, said: str) -> None:
-        """Drop all other rows, and report this if there are any such rows."""
+        """Drop all other rows, and report this if there were any."""
         if not np.all(rows):
             self.frame = self.frame[rows]
             self.readings.append(Reading("dropped", said))
@@ -195,7 +195,7 @@ def share_problems(weights: Weights, lacking: str) -> list[str]:
 
 
 def shares_of(table: Table, action: str, weights: Weights) -> dict[str, Any]:
-    """Arguments of the log for constant shares of traffic; the table gains their columns."""
+    """Arguments of the log for constant shares of traffic, whose columns are added to the table."""
     if not isinstance(weights, Mapping):
         table.readings.append(Reading("caution", claims.NO_PROPENSITIES()))
         return {}

@@ -45,7 +45,7 @@ def read_statsig(
     absent : float, optional
         Outcome of units that are absent from `outcomes`.
     weights : mapping of group to float, or "unknown"
-        Traffic shares of the groups, if they were constant. The export does not contain them. Autotune
+        Traffic shares of the groups, if they were constant. The export does not contain the shares. Autotune
         changes the shares, so its logs are read with ``"unknown"``.
     reward_range : (float, float), optional
         Smallest and largest possible outcome.
@@ -53,8 +53,8 @@ def read_statsig(
     Returns
     -------
     AdaptiveLog
-        A log with one round per unit, in order of first exposure. With constant shares, it is treated as an
-        experiment that did not adapt.
+        A log with one round per unit, in order of first exposure. With constant shares, the log is treated as
+        that of an experiment that did not adapt.
 
     Raises
     ------

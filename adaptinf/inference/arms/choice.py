@@ -137,13 +137,13 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
     methods = [_NAMED[one.arguments["estimator"]] for one in found]
     answers = [one.valid and own.of_counts(question, one) for one, own in zip(found, methods, strict=True)]
     # Weighted counts are approximate, so a method whose intervals are exact comes before them.
-    exact = any(answer and own.shares is None for answer, own in zip(answers, methods, strict=True))
+    exact = any(answer and own.events is None for answer, own in zip(answers, methods, strict=True))
     told = rare_outcomes.UNANSWERED(arms=rare_labels(question), fewest=FEWEST)
     rated = []
     for one, own, answer in zip(found, methods, answers, strict=True):
         if not answer:
             one = replace(one, unanswered=rare, warning=sentence([told, one.warning]))
-        elif exact and own.shares is not None:
+        elif exact and own.events is not None:
             one = replace(one, unanswered=rare)
         rated.append(one)
     return sorted(rated, key=lambda verdict: verdict.order)
@@ -365,8 +365,8 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     told, warned = under_table(method.claims, method.facts(question, fit, kind, correction))
     notes = [*fit.told, *told]
     remarkable = kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit))
-    if remarkable and asked.test == "auto" and method.shares is not None and question.profile.sums is None:
-        fit = arm_laws.with_counts(question, fit, method.shares)
+    if remarkable and asked.test == "auto" and method.events is not None:
+        fit = arm_laws.with_counts(question, fit, method.events)
     unvarying = arm_laws.unvarying(question, fit, kind) if (fit.std_error == 0.0).any() else []
     cautions = [*fit.warned, *warned, *unvarying]
     if remarkable:

@@ -16,6 +16,7 @@ from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.distributions.event_sums import EventSums
 
 
 def never(question: Question, verdict: Verdict) -> bool:
@@ -46,8 +47,8 @@ class ArmMethod(MethodRecord[Question]):
     """The test that a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
     """The contributions of rounds."""
-    shares: Callable[[Question, ArmFit], FloatArray | None] | None = None
-    """What a unit of each round's reward adds to the estimates, (T, k), if rare rewards can be counted."""
+    events: Callable[[Question, ArmFit], EventSums | None] | None = None
+    """Sums of the uncommon rewards behind the means, or behind a difference, if rare rewards are counted."""
     options: tuple[str, ...] = ()
     """Arguments of `fit` that the method accepts, beyond the test."""
     implied_by: tuple[str, ...] = ()

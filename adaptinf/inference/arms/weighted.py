@@ -37,6 +37,7 @@ from adaptinf.inference.arms.facts.weighted_facts import COMMON, OWN, WeightedFa
 from adaptinf.inference.arms.fit import arm_labels, student_test
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.distributions.event_sums import EventSums, event_sums
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.inference.scores.joint_levels import (
@@ -281,10 +282,20 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     return arms_of_rows.rows(question, fit, partial(_columns, question.profile), options)
 
 
-def _shares(question: Question, fit: ArmFit) -> FloatArray | None:
-    """What a unit of a round's reward adds to the estimates, (T, k); None for sums, units or lost rewards."""
+def _events(question: Question, fit: ArmFit) -> EventSums | None:
+    """Sums of the uncommon rewards behind the means, or behind a difference; None if they are unknown."""
+    if question.profile.sums is not None:
+        return arms_of_sums.events(question, fit.choice, fit.outcome)
     if not _by_rounds(question) or (fit.outcome is not None and fit.outcome.seen is not None):
         return None
+    share = _shares(question, fit)
+    if question.contrast:
+        share = share[:, :1] - share[:, 1:]
+    return event_sums(share, question.profile.log.arrays.reward, question.profile.two_values)
+
+
+def _shares(question: Question, fit: ArmFit) -> FloatArray:
+    """What a unit of a round's reward adds to the estimates; returns (T, k)."""
     if fit.choice.weights == JOINT:
         return joint_rows(joint_rounds(question, fit.outcome), "coefficient")
     columns = _columns(question.profile)
@@ -296,6 +307,8 @@ def _shares(question: Question, fit: ArmFit) -> FloatArray | None:
 def _of_counts(question: Question, verdict: Verdict) -> bool:
     """Whether rare rewards are counted; an arm without any can have more only if the other value is known."""
     profile, codes = question.profile, question.codes
+    if profile.sums is not None:
+        return profile.two_values is not None and not profile.repeated_units
     used = codes[profile.pulls[codes] > 0.0]
     return _by_rounds(question) and (profile.two_values is not None or bool(profile.uncommon[used].all()))
 
@@ -303,7 +316,7 @@ def _of_counts(question: Question, verdict: Verdict) -> bool:
 def _by_rounds(question: Question) -> bool:
     """Whether rewards are known round by round, in a log that is not too long to count rare ones."""
     profile = question.profile
-    if profile.sums is not None or profile.repeated_units or profile.incomplete:
+    if profile.repeated_units or profile.incomplete:
         return False
     return profile.log.n_rounds * len(question.codes) <= _COUNTABLE
 
@@ -323,7 +336,7 @@ IPW = ArmMethod(
     facts=_facts,
     resolve_test=student_test,
     rows=_rows,
-    shares=_shares,
+    events=_events,
     of_counts=_of_counts,
     options=("weights", "decay"),
     bound="propensities",
@@ -340,7 +353,7 @@ AIPW = ArmMethod(
     facts=_facts,
     resolve_test=student_test,
     rows=_rows,
-    shares=_shares,
+    events=_events,
     of_counts=_of_counts,
     options=("weights", "decay", "outcome", "ridge"),
     implied_by=("weights", "decay", "outcome", "ridge"),

@@ -109,6 +109,39 @@ def _sides(share: FloatArray, above: FloatArray, ends: FloatArray) -> FloatArray
     return np.array(found).T
 
 
+def event_sums_of_cells(
+    coefficient: FloatArray, moments: FloatArray, smallest: FloatArray, values: tuple[float, float]
+) -> EventSums:
+    """Sums of the uncommon one of two `values` behind k estimates, from sums by batch and arm.
+
+    Shapes: coefficient (B, k, S), what a unit of a reward adds to an estimate, times the propensity e of the
+    arm that was chosen; moments (5, 4, B, S), sums of y^j / e^p as in `Cells`, about 0; smallest (B, S).
+
+    One more event could have had the smallest propensity of any cell.
+    """
+    low, high = values
+    step, sums = high - low, np.zeros((3, coefficient.shape[1], 2))
+    count, inverse, square = moments[:3, 0]
+    highs = (moments[:3, 1] - low * moments[:3, 0]) / step
+    for j in range(coefficient.shape[1]):
+        own = coefficient[:, j]
+        for side in (own > 0.0, own < 0.0):
+            used = side & (count > 0.0)
+            n, k = float(count[used].sum()), float(highs[0][used].sum())
+            if n == 0.0:
+                continue
+            if max(k, n - k) < 1.5:
+                sums[:, j] = np.nan
+                continue
+            lows_are_common = k <= n - k
+            events = highs if lows_are_common else np.stack([count, inverse, square]) - highs
+            size = step * np.abs(own[used])
+            found = size @ events[1][used], size**2 @ events[2][used], (size / smallest[used]).max()
+            raises = bool(own[used][0] > 0.0) == lows_are_common
+            sums[:, j, 0 if raises else 1] += found
+    return EventSums(*sums)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EventSumReference:
     """Two-sided tests and intervals for estimates that few events determine.

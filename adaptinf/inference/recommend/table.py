@@ -58,8 +58,9 @@ class Recommendation:
     def frame(self) -> pd.DataFrame:
         """One row per method: method, label, length, call, reason, assumes and warning.
 
-        The length is the expected length of 95% intervals, relative to the first method; it is computed from
-        counts, propensities, and the mean and variance of all rewards together, never of a single arm.
+        The length is the expected length of 95% intervals, relative to the first that is known; it is
+        computed from counts, propensities, and the mean and variance of all rewards together, never of a
+        single arm.
         """
         import pandas as pd
 
@@ -76,10 +77,10 @@ class Recommendation:
         )
 
     def _lengths(self) -> list[float]:
-        """Expected lengths relative to the first method; NaN if unknown."""
-        first = self.methods[0].verdict.length
-        known = math.isfinite(first) and first > 0.0
-        return [one.verdict.length / first if known else math.nan for one in self.methods]
+        """Expected lengths relative to the first that is known; NaN if unknown."""
+        lengths = [one.verdict.length for one in self.methods]
+        first = next((one for one in lengths if math.isfinite(one) and one > 0.0), math.nan)
+        return [length / first for length in lengths]
 
     def fit(self, method: str | None = None) -> Results:
         """Run a method.

@@ -132,6 +132,14 @@ class SumsProfile(LogProfile):
         return np.where(known, fewer, math.inf)
 
     @cached_property
+    def rare_rate(self) -> float:
+        """Share of the rewards other than the most common one; 0 if none is known to be common."""
+        pulls = float(self.pulls.sum())
+        others = float(self.successes.sum()) if self.binary else float(self.cells.nonzero.sum())
+        fewer = min(others, pulls - others) if self.binary else others
+        return fewer / pulls if 2.0 * (pulls - fewer) >= pulls else 0.0
+
+    @cached_property
     def squared_skewness(self) -> float:
         """Squared skewness of all rewards together; NaN if cubes are unknown."""
         return _squared_skewness(self.cells.moments[0].sum(axis=(1, 2)))

@@ -1,18 +1,18 @@
 """CSV: a log's columns as text with its metadata in a sidecar.
 
 The two files of a log are replaced one after the other, but a reader always finds either the old log or the
-new one, wherever the writer is stopped. The sidecar contains the hash of its table, and the new one is stored
-under a separate name until the new table exists:
+new one, wherever the writer is stopped. The sidecar contains the hash of its table, and a new sidecar is
+stored under a separate name until the new table exists:
 
 1. the new table is written under a temporary name: table old, sidecar old
 2. the new sidecar is written as ``<path>.json.new``: table old, sidecar old, the new one waits
 3. the new table is renamed: table new, sidecar old, the new one waits
 4. the waiting sidecar is renamed: table new, sidecar new
 
-Every step is one renaming, which is on disk before the next begins. The reader uses the sidecar whose hash is
-that of the table: the old sidecar up to step 2, the waiting one after step 3, and the new one after step 4. A
-writer that finds a waiting sidecar of the existing table first completes step 4 of the interrupted writer, so
-its own step 2 cannot overwrite the only sidecar of that table.
+Every step ends with a renaming, which is on disk before the next step begins. The reader uses the sidecar
+whose hash is that of the table: the old sidecar up to step 2, the waiting one after step 3, and the new one
+after step 4. A writer that finds a waiting sidecar of the existing table first completes step 4 of the
+interrupted writer, so its own step 2 cannot overwrite the only sidecar of that table.
 """
 
 from __future__ import annotations

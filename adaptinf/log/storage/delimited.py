@@ -46,7 +46,7 @@ class Delimited:
     def typed(
         self, uses: Mapping[str, Use], keep: Collection[str] = ()
     ) -> tuple[pd.DataFrame, list[Reading]]:
-        """Columns typed by their uses, others as text, with notes; ParameterError if the conversion fails.
+        """Columns typed by use, others as text, with notes; raises ParameterError if the conversion fails.
 
         `keep` contains outcomes that are labels although they look like a missing value.
         """
@@ -74,7 +74,7 @@ class Delimited:
         return frame, [*self.readings, *readings]
 
     def _where(self, places: NDArray[np.int64], distinct: Any, odd: Collection[str]) -> str:
-        """The lines of a column's texts; places (T,), distinct (L,)."""
+        """Lines that contain certain texts of a column; places have shape (T,), and distinct texts (L,)."""
         member = np.array([str(text).strip() in odd for text in distinct], dtype=bool)
         rows = np.flatnonzero(member[places])
         shown = ", ".join(self.lines(rows[:_SHOWN].tolist()))
@@ -118,7 +118,7 @@ class Delimited:
 def delimited(
     parts: Sequence[tuple[str, bytes]], dialect: Dialect, wanted: Collection[str] = (), usual: str = ","
 ) -> Delimited:
-    """The table in the texts; ValueError, with the lines, if it is not a table."""
+    """The table in the texts; raises ValueError, with the lines, if they do not contain a table."""
     # The table must have the columns in `wanted`; `usual` is the separator that the file's suffix suggests.
     found, readings, heads, frames, sep = [], list[Reading](), [], [], dialect.sep
     for name, data in parts:
@@ -160,7 +160,7 @@ def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, lis
 
 
 def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:
-    """The construction of a column from the codes of its texts; distinct has shape (L,)."""
+    """A function that constructs a column from the codes of its texts; distinct has shape (L,)."""
     bare = [str(text).strip() for text in distinct]
     empty = [not text for text in (distinct if found.kind == "text" else bare)]  # Blanks are not labels.
     missing = np.array([gone or text in found.missing for gone, text in zip(empty, bare, strict=True)])
@@ -213,7 +213,7 @@ def _limited(text: io.TextIOWrapper) -> Iterator[str]:
 
 
 def read_fields(data: bytes, names: list[str], sep: str) -> pd.DataFrame:
-    """Fields of a text unchanged; ValueError for unclosed quotes and rows of other lengths."""
+    """Fields of a text, unchanged; raises ValueError for unclosed quotes and rows of other lengths."""
     check_rows(data, len(names), sep)
     frame = field_texts(data, sep)
     # pandas renames repeated columns, but the checks need to see the repetition.

@@ -28,10 +28,10 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""Byte-order marks and their encodings; longer ones first, because UTF-32's begins like UTF-16's."""
+"""Byte-order marks and their encodings; longer ones first, as that of UTF-32 begins like that of UTF-16."""
 _GUESS = "cp1252"
 _SAMPLED = 200
-"""Number of lines by which separators are distinguished."""
+"""Number of lines that are read to detect the separator."""
 _SHOWN = 80
 """Number of characters of a line in an error."""
 
@@ -93,7 +93,7 @@ def _is_encoding(name: Any) -> bool:
 
 
 def decompressed(data: bytes) -> bytes:
-    """Bytes before compression by gzip, Zstandard or bzip2; others unchanged."""
+    """Bytes before compression by gzip, Zstandard or bzip2; other bytes are returned unchanged."""
     kind = next((name for mark, name in _COMPRESSED.items() if data.startswith(mark)), None)
     if kind is None:
         return data
@@ -107,7 +107,7 @@ def decompressed(data: bytes) -> bytes:
 
 
 def decoded(data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
-    """A text as UTF-8 without a mark, and its encoding if different; ValueError if it cannot be decoded."""
+    """A text as UTF-8 without a mark, and its encoding if different; raises ValueError if undecodable."""
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     name = encoding or marked or "utf-8"
     if marked == "utf-8-sig" and codecs.lookup(name).name == "utf-8":

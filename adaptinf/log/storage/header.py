@@ -51,7 +51,7 @@ def most_nested(text_bytes: int) -> int:
 
 
 def check_size(what: str, size: int, most: int) -> None:
-    """Refuse a size beyond its limit, and negative ones, which only occur in damaged files."""
+    """Refuse a size beyond its limit, or a negative size, which occurs only in damaged files."""
     if not 0 <= size <= most:
         refuse("file", [f"contains {size:,} {what}; from 0 to {most:,} are allowed"])
 
@@ -222,7 +222,7 @@ OTHERWISE = (
 
 
 def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
-    """Plain values that a file stores with the columns, with a digest of everything; checked first."""
+    """Plain values that a file stores with the columns, after checks, with a digest of everything."""
     _check_text(log)
     restored(log)
     header = {

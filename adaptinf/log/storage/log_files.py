@@ -24,7 +24,7 @@ _CSV = (".csv",)
 
 
 def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -> None:
-    """Write a log as ``"parquet"`` or ``"csv"``: the file is complete, or unchanged."""
+    """Write a log as ``"parquet"`` or ``"csv"``, completely or not at all."""
     place = as_path(f"AdaptiveLog.to_{kind}", "path", path)
     _check_suffix(place, PARQUET if kind == "parquet" else _CSV)
     write = write_parquet if kind == "parquet" else write_csv

@@ -48,7 +48,7 @@ _FACTS = ("design", "parameters", "traits", "arms", "contexts", "guarantee_sourc
 
 @dataclass(frozen=True, slots=True)
 class StoredPublic:
-    """The public part of a log as stored in a file; parts are names, whether covered, and reasons."""
+    """Public part of a log as stored in a file; each part is a name, whether it is covered, and a reason."""
 
     guarantee: PrivacyGuarantee
     facts: dict[str, Any]
@@ -74,7 +74,7 @@ class StoredPublic:
 
 
 def write_public(path: Path, public: StoredPublic) -> None:
-    """Write one file, from which `read_public` restores the same."""
+    """Write one file, from which `read_public` restores the public part."""
     told, tables = public.told(), public.tables()
     told["digest"] = content_digest(told, tables, {})
     metadata = {KEY: json.dumps(told).encode(), TABLES: deflated(json.dumps(tables).encode())}

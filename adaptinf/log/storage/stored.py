@@ -223,7 +223,7 @@ _PAIR = OrNone(Is(lambda value: isinstance(value, tuple) and len(value) == 2, "t
 
 @dataclass(frozen=True, slots=True)
 class RestoredLog:
-    """All parts of a log, as written; rounds, units, ids (T,)."""
+    """All parts of a log, as written; rounds, units and ids have shape (T,)."""
 
     arrays: LogArrays
     phases: tuple[str, ...]
@@ -304,7 +304,7 @@ def _check_metadata(metadata: Any) -> None:
 
 
 def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
-    """Refuse columns other than those of a canonical frame, in its order."""
+    """Refuse columns other than those of a canonical frame in the same order."""
     by_arm = [f"propensity_{arm}" for arm in metadata["arms"]]
     order = ["t", "unit_id", "decision_id", "action", "received", "reward", "observation", "outcome_round"]
     order += ["propensity", *by_arm, "batch", "phase", "randomised"]

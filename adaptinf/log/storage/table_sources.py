@@ -329,7 +329,7 @@ def _no_constant(text: str) -> Any:
 
 
 def _series(values: Sequence[Any], missing: frozenset[str]) -> pd.Series[Any]:
-    """Values unchanged: numbers are one type, as JSON has only one; mixed types are objects."""
+    """Values unchanged: numbers have one type, as in JSON; values of mixed types are objects."""
     column = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
         column[place] = None if isinstance(value, str) and value in missing else value

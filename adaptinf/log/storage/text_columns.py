@@ -104,7 +104,7 @@ def _numbers(present: Sequence[str], numerals: Sequence[str]) -> Any:
 
 
 def _numeric(numerals: Sequence[str]) -> Any:
-    """Integers if all are and fit in 64 bits; mixed if floats would lose digits of one."""
+    """Integers if all numbers are integers of at most 64 bits; mixed if floats would lose digits of one."""
     wholes = [int(bare) for bare in numerals if len(bare) <= LONGEST and _WHOLE.fullmatch(bare)]
     if wholes and len(wholes) == len(numerals):
         return "whole" if all(-(2**63) <= value < 2**63 for value in wholes) else "mixed"
@@ -160,7 +160,7 @@ def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
 
 
 def _among_numbers(labels: Sequence[str], mark: str) -> list[str]:
-    """The few texts among a context's numbers, which would turn all of these into labels."""
+    """The few texts among a context's numbers, which would turn all of its values into labels."""
     numerals = [bare for bare in labels if _is_number(bare, mark)]
     others = [bare for bare in labels if not _is_number(bare, mark)]
     fractions = any(not bare.lstrip("+-").isdigit() for bare in numerals)
@@ -206,7 +206,7 @@ def _told_rounded(name: str, rounded: Sequence[str]) -> str:
 
 
 def one_label(name: str, texts: Sequence[str]) -> str:
-    """A problem: texts in a column would become one label."""
+    """Describe a problem: texts in a column would become one label."""
     shown = " and ".join(map(repr, texts[:_SHOWN]))
     return (
         f"column {name!r} contains {shown}, which would become one label: spell each label in one way, or "

@@ -60,7 +60,7 @@ class LogColumns(Promises):
 
     @property
     def read_columns(self) -> set[Hashable]:
-        """The user's columns that were read, including those of lists and of 0 and 1."""
+        """The user's columns that were read, including columns of lists and of 0 and 1."""
         return {*self.columns, *self._also_read}
 
     def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
@@ -151,7 +151,7 @@ class LogColumns(Promises):
         return log
 
     def _by_round(self, values: Any) -> NDArray[Any]:
-        """Numbers by round, from one value for all, or values by arm or by round, shape (T,)."""
+        """Numbers by round, shape (T,), from one value for all rounds or from values by arm or by round."""
         problem = "values must be a number, a number for every arm, or an array with one number per round"
         if isinstance(values, Mapping):
             if not all(isinstance(values.get(arm), Real) for arm in self.arms):

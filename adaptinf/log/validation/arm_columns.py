@@ -328,7 +328,7 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], what: str, found: Fin
 
 
 def _of_chosen(table: FloatArray, action: IntArray) -> FloatArray:
-    """The entry for each row's action, NaN if that is -1; table (T, K), action (T,)."""
+    """The entry for each row's action, NaN if the action is -1; table (T, K), action (T,)."""
     own = np.empty(len(action))
     for first in range(0, len(action), _BLOCK):
         rows = slice(first, first + _BLOCK)
@@ -375,9 +375,10 @@ _BATCHES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchCells:
-    """The chosen arms' propensities by batch; batch, arm, propensity (C,).
+    """The chosen arms' propensities by batch; batch, arm and propensity have shape (C,).
 
-    `moved` and `total` (B,): batches in which a propensity is not the same in all rounds, and their sums.
+    `moved` (B,) marks batches in which a propensity changes between rounds, and `total` (B,) contains the
+    sums of propensities.
     """
 
     batch: IntArray
@@ -388,7 +389,7 @@ class BatchCells:
 
 
 def batch_cells(batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int) -> BatchCells:
-    """The cells of rounds; shapes batch, from 0, action, propensity of the chosen arm (T,)."""
+    """The cells of rounds; batch (from 0), action and propensity of the chosen arm have shape (T,)."""
     size = int(batch.max(initial=-1)) + 1
     cell, served = pd.factorize(batch * n_arms + action)
     one = np.empty(len(served))
@@ -403,7 +404,7 @@ def batch_cells(batch: IntArray, action: IntArray, propensity: FloatArray, n_arm
 def full_batches(batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int) -> BoolArray:
     """Batches in which each chosen arm has one propensity and these sum to 1, so no other arm was possible.
 
-    Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (B,).
+    Batch (from 0), action and propensity of the chosen arm have shape (T,), and the result (B,).
     """
     return _full(batch_cells(batch, action, propensity, n_arms))
 
@@ -417,9 +418,9 @@ def propensities_as_far_as_known(
 ) -> FloatArray | None:
     """Every arm's propensity if the chosen arms' determine it; None if no arm is ruled out.
 
-    Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged value for the
-    chosen arm, 0 beside an arm that was certain, and for arms without rounds in a batch whose chosen arms
-    have probabilities that sum to 1, otherwise 1.
+    Batch (from 0), action and propensity of the chosen arm have shape (T,), and the result (T, K): the logged
+    value for the chosen arm; 0 beside an arm that was certain, and for arms without rounds in a batch whose
+    chosen arms have probabilities that sum to 1; otherwise 1.
     """
     cells = batch_cells(batch, action, propensity, n_arms)
     lacking = _full(cells) & (np.bincount(cells.batch, minlength=len(cells.total)) < n_arms)
@@ -443,7 +444,7 @@ def filled_from_batches(
     n_arms: int,
     found: Findings,
 ) -> FloatArray | None:
-    """Every arm's propensity, shape (T, K), from those of the chosen arms; None with a problem.
+    """Every arm's propensity, shape (T, K), from those of the chosen arms; None if there is a problem.
 
     Shapes: batch, from 0, action, propensity (T,).
     """

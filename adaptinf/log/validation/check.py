@@ -162,13 +162,13 @@ def check_known(
 
 
 def arrays_of(columns: dict[str, Any]) -> LogArrays:
-    """The arrays of a log by field; those of an incomplete log if a reward is missing."""
+    """The arrays of a log, from columns by field; incomplete arrays if a reward is missing."""
     gaps = bool(np.isnan(columns["reward"]).any())
     return IncompleteArrays(**columns) if gaps else LogArrays(**columns)
 
 
 def incomplete(arrays: LogArrays) -> LogArrays:
-    """Unchecked arrays; those of an incomplete log if a reward is missing."""
+    """The arrays of a log, unchecked; incomplete arrays if a reward is missing."""
     if arrays.observed is not None:
         return arrays
     return arrays_of(arrays.by_field())
@@ -180,7 +180,7 @@ def _same(label: Label, arm: Label) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLog:
-    """The contents found in a frame; rounds, units, ids (T,)."""
+    """The contents found in a frame; rounds, units and ids have shape (T,)."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -316,7 +316,7 @@ class _FrameCheck(TimedRows):
         self.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
 
     def check_rounding(self, asked: object) -> None:
-        """Whether rows of propensities whose sum differs from 1 by rounding are renormalised."""
+        """Determine whether rows of propensities whose sum differs from 1 by rounding are renormalised."""
         self.rounded = bool(asked)
         if not isinstance(asked, (bool, np.bool_)):
             self.found.add(*no_flag(asked))
@@ -456,7 +456,7 @@ class _FrameCheck(TimedRows):
         columns: Mapping[str, Any],
         others: Mapping[str, NDArray[Any] | None],
     ) -> None:
-        """Report ids that occur in several rows, as far as columns could be read; ids and columns (T,)."""
+        """Report ids that occur in several rows, as far as columns could be read; all have shape (T,)."""
         if ids is None:
             return
         single = {**columns, **others}

@@ -219,7 +219,7 @@ def check_rewards(
 
 
 def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
-    """Rewards too large for floats to represent every integer, or their squares and cubes; (T,)."""
+    """Report rewards too large for floats to represent every integer, or their squares and cubes."""
     large = (np.abs(values) >= EXACT) & np.isfinite(values)
     found.add_rows("rounded-reward", f"{what} {FAULTS['rounded']}", large)
 
@@ -461,7 +461,7 @@ _CELLS = 5
 def _numbers_of_objects(
     column: Column, what: str, role: str, found: Findings, booleans: bool
 ) -> Column | None:
-    """Numeric objects as floats, and which lose digits; None, with the others, if some are not numbers."""
+    """Objects as floats, and which of them lose digits; None, with a problem, if some are not numbers."""
     wrong = no_number(column, booleans)
     if wrong.any() or column.missing.all():
         _tell_no_numbers(column, wrong, what, role, found)
@@ -580,7 +580,7 @@ def _example(labels: Labels, alike: BoolArray) -> str:
 
 
 def _rows_of(places: IntArray, rows: IntArray | slice) -> IntArray:
-    """Rows of places among some rows, or among all."""
+    """Rows at given places among some rows, or among all rows."""
     return places if isinstance(rows, slice) else rows[places]
 
 

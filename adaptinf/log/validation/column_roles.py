@@ -35,7 +35,7 @@ _REQUIRED = ("action", "reward")
 
 
 def columns_by_role(given: Mapping[str, object], assigned: object) -> dict[str, object]:
-    """Columns keyed by role, from a log's arguments; `action` is the arm received if one is assigned."""
+    """Columns keyed by role, from a log's arguments; if `assigned` is given, `action` is the arm received."""
     columns = {role: given.get(role) for role in _IN_ORDER}
     if assigned is None:
         return columns

@@ -13,7 +13,7 @@ from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.typing import BoolArray, IntArray
 
 OUTCOMES = ("reward", "outcomes", "received", "outcome_round")
-"""Roles of values after a decision, in which a decision's rows may differ because of a join."""
+"""Roles of values that arise after a decision, and may differ between its rows because of a join."""
 
 
 def check_decisions(
@@ -21,7 +21,7 @@ def check_decisions(
 ) -> None:
     """Report ids that occur in several rows, by the columns that distinguish the rows.
 
-    `columns` are those that the log uses, by their role and name; shapes ids and columns (T,).
+    `columns` are those that the log uses, by their role and name; ids and columns have shape (T,).
     """
     codes, _ = pd.factorize(ids)
     first = np.full(int(codes.max(initial=-1)) + 1, -1, dtype=np.int64)
@@ -72,7 +72,7 @@ def _add(
     size: int,
     found: Findings,
 ) -> None:
-    """A problem with rows that repeat an id, with the first pair, numbered as in the frame."""
+    """Add a problem about rows that repeat an id, with the first pair, numbered as in the frame."""
     code, member = fault
     if not member.any():
         return
@@ -90,7 +90,7 @@ def _named(differ: Mapping[tuple[str, object], BoolArray], member: BoolArray) ->
 
 
 def _equal(values: NDArray[Any], rows: IntArray, others: IntArray) -> BoolArray:
-    """Whether rows' values equal those of other rows; missing values are equal."""
+    """Whether the values of rows equal those of other rows; missing values count as equal."""
     one, two = values[rows], values[others]
     return np.asarray((one == two) | (pd.isna(one) & pd.isna(two)), dtype=bool)
 

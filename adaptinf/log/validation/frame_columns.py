@@ -26,7 +26,7 @@ _WHOLE = {int, *(np.dtype(name).type for name in np.typecodes["AllInteger"])}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a frame; values (T,), missing (T,)."""
+    """One column of a frame; values and missing have shape (T,)."""
 
     values: NDArray[Any]
     missing: BoolArray
@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A column of labels; codes (T,), missing, bad (T,)."""
+    """A column of labels; codes, missing and bad have shape (T,)."""
 
     codes: IntArray
     values: list[Label]
@@ -87,7 +87,7 @@ def read_series(series: pd.Series[Any]) -> Column:
 
 
 def _unwrapped(column: Column) -> Column:
-    """Decimals, integers or booleans as arrays of these; any other objects unchanged."""
+    """Decimals, integers or booleans as typed arrays; any other objects unchanged."""
     present = column.values[~column.missing]
     kinds = set(map(type, present))
     if kinds and kinds <= {Decimal}:
@@ -315,7 +315,7 @@ def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
 
 
 def label_array(labels: Sequence[Label]) -> NDArray[Any]:
-    """Labels as an array that preserves each one's type: native for numbers of one type, or objects."""
+    """Labels as an array that preserves the type of each: native for numbers of one type, or objects."""
     kinds = {type(label) for label in labels}
     if kinds == {bool} or kinds == {float}:
         return np.array(labels)
@@ -348,7 +348,7 @@ class Findings:
         self.index: tuple[Hashable, ...] = ()
         """Names of the frame's index levels, which are not columns."""
         self.located: Callable[[LogValidationError], LogValidationError] | None = None
-        """Adds the name of a file and its lines to an error."""
+        """Function that adds the name of a file and its lines to an error."""
 
     def tell(self, kind: str, text: str) -> None:
         """Add an action to the log's report."""
@@ -367,7 +367,7 @@ class Findings:
             self.problems.append(Problem(code, message, kept, int(rows.size)))
 
     def counted(self, counts: FloatArray) -> Findings:
-        """Findings for a table whose rows represent counts, which messages report; counts (R,)."""
+        """Findings for a table whose rows represent counts, which messages report; counts have shape (R,)."""
         return _Counted(self, counts)
 
     def raise_if_any(self, source: str = "the log") -> None:
@@ -378,7 +378,7 @@ class Findings:
 
 
 class _Counted(Findings):
-    """Findings for rows that each represent several, among other problems."""
+    """Findings for a table whose rows each represent several rows, collected with other problems."""
 
     def __init__(self, findings: Findings, counts: FloatArray) -> None:
         super().__init__()

@@ -80,11 +80,11 @@ class LogArrays:
 
     @property
     def recorded(self) -> FloatArray:
-        """Rewards with NaN if they are missing, shape (T,)."""
+        """Rewards, NaN if missing, of shape (T,)."""
         return self.reward
 
     def by_field(self) -> dict[str, Any]:
-        """The columns by field, rewards with NaN if they are missing."""
+        """The columns by field; missing rewards are NaN."""
         names = [each.name for each in fields(self) if each.name != "reward"]
         return {**{name: getattr(self, name) for name in names}, "reward": self.recorded}
 
@@ -124,11 +124,11 @@ class IncompleteArrays(LogArrays):
 
     @property
     def recorded(self) -> FloatArray:
-        """Rewards with NaN if they are missing, shape (T,)."""
+        """Rewards, NaN if missing, of shape (T,)."""
         return self._recorded
 
     def complete(self, reward: FloatArray) -> LogArrays:
-        """The columns with other rewards; reward (T,)."""
+        """The columns with other rewards, of shape (T,)."""
         return LogArrays(**{**self.by_field(), "reward": reward})
 
     def __repr__(self) -> str:

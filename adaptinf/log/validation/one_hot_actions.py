@@ -14,7 +14,7 @@ _SHOWN = 6
 
 
 def one_hot_names(role: str, given: Sequence[Any], found: Findings) -> list[Label] | None:
-    """The columns listed for one role; None with a problem."""
+    """The columns listed for one role; None if there is a problem."""
     names = [name for name in map(plain_label, given) if name is not None]
     if len(names) < max(2, len(given)) or len(set(map(str, names))) < len(names):
         found.add(
@@ -27,7 +27,7 @@ def one_hot_names(role: str, given: Sequence[Any], found: Findings) -> list[Labe
 
 
 def one_hot_column(columns: Mapping[Label, Column], role: str, found: Findings) -> Column | None:
-    """The names of the columns that contain the 1 in each row, shape (T,); None with a problem."""
+    """Names of the columns that contain the 1 in each row, shape (T,); None if there is a problem."""
     before, held = len(found.problems), []
     for name, column in columns.items():
         values = column.values

@@ -42,7 +42,7 @@ class Rounding(NamedTuple):
 
     @property
     def most(self) -> float:
-        """How much a row's sum may differ from 1."""
+        """Largest amount by which a row's sum may differ from 1."""
         return self.n_arms * self.unit + _EXACT
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Rounding(NamedTuple):
 
 
 def slack_of(decimals: int) -> float:
-    """How much a 32-bit float may differ from a number with this many decimals."""
+    """Largest difference between a 32-bit float and a number with this many decimals."""
     return float(min(10.0 ** -(decimals + 3), _FLOAT32))
 
 
@@ -69,7 +69,7 @@ def rounding_of(table: FloatArray) -> Rounding | None:
 
 
 def told_sums(total: FloatArray) -> str:
-    """Sums of rows, shape (n,)."""
+    """Sums of rows as text; total has shape (n,)."""
     least, most = f"{total.min():.7g}", f"{total.max():.7g}"
     return f"but to {least}" if least == most else f"but to {least} to {most}"
 

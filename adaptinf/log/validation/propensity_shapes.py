@@ -17,7 +17,7 @@ from adaptinf.texts import several
 from adaptinf.typing import FloatArray
 
 _LONGEST, _SHOWN = 100_000, 8
-"""Number of characters in a cell that are parsed, and of arms that are named."""
+"""Largest number of characters parsed in a cell, and of arms named in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def constant_column(value: Any, what: str, lowest: str, rows: int, found: Findin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """The entries of a column of lists or objects: by position, or by the arm's text; table (T, n)."""
+    """The entries of a column of lists or objects, by position or the arm's text; table has shape (T, n)."""
 
     table: FloatArray
     texts: tuple[str, ...] | None
@@ -62,7 +62,7 @@ def holds_entries(column: Column) -> bool:
 
 
 def read_entries(column: Column, name: Hashable, n_arms: int | None, found: Findings) -> Entries | None:
-    """Every arm's propensities from a column of lists or objects; None with a problem.
+    """Every arm's propensities from a column of lists or objects; None if there is a problem.
 
     Lists must have `n_arms` entries, if known. Objects may omit an arm, whose propensity is then 0.
     """
@@ -161,7 +161,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Lists and objects with numeric entries, as Python objects; None for others, and if missing."""
+    """Lists and objects with numeric entries, as Python objects; None for other or missing values."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, tuple) for one in value):

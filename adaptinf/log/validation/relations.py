@@ -36,7 +36,7 @@ def table_name(table: Any) -> str:
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Conversions without narwhals' warning about a Dask package that is not yet available."""
+    """Suppress narwhals' warning, in conversions, about a Dask package that is not yet available."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
         yield

@@ -66,7 +66,7 @@ class Dates:
     told : str
         How text was interpreted, empty for ISO 8601 and for objects.
     problem : str
-        Why the dates cannot be read although there are some; empty if they can.
+        The reason why existing dates cannot be read; empty if they can be read.
     """
 
     column: Column
@@ -134,7 +134,7 @@ def months_alone(column: Column) -> bool:
 
 
 def _distinct(column: Column) -> tuple[IntArray, list[str]]:
-    """Codes of the distinct texts, shape (T,), -1 for values that are neither text nor date; and texts."""
+    """Codes of the distinct texts, shape (T,), -1 for values neither text nor date; and the texts."""
     rows = zip(column.values, column.missing, strict=True)
     known: dict[str, int] = {}
     codes = [-1 if missing else _code(value, known) for value, missing in rows]
@@ -253,7 +253,7 @@ _ZONED_TEXT = re.compile(r":\d\d\S*?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*$", re.ASCII
 _DIGITS = re.compile(r"\d+", re.ASCII)
 _WHOLE = re.compile(r"\s*\d{1,300}\s*", re.ASCII)
 _FEW = 3
-"""Number of decreasing steps in numbered labels attributed to chance: two."""
+"""Smallest number of numbered labels whose decrease is not attributed to chance."""
 
 
 def check_date_format(date_format: object, found: Findings) -> str | None:
@@ -279,7 +279,7 @@ def check_date_format(date_format: object, found: Findings) -> str | None:
 def date_column(
     column: Column, what: str, role: str, date_format: str | None, found: Findings
 ) -> Column | None:
-    """A column of dates as text or objects, or integers with a format, as times; None with a problem."""
+    """A column of dates as text or objects, or integers with a format, as times; None if this fails."""
     dates = _dates(column, date_format)
     if dates.problem:
         found.add(f"bad-{role}", f"{what} {dates.problem}")
@@ -298,7 +298,7 @@ def date_column(
 
 
 def batch_dates(column: Column, what: str, date_format: str | None, found: Findings) -> Column | None:
-    """Batches as times if they are dates, even if only most are; None with a problem."""
+    """Batches as times if they are dates, even if only most are; None if there is a problem."""
     if date_format is not None:
         return date_column(column, what, "batch", date_format, found)
     dated = looks_dated(column)
@@ -319,7 +319,7 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
 
 
 def has_zone(column: Column, date_format: str | None) -> bool:
-    """Whether times, or text for them, are instants, as determined by the first text; all must be alike."""
+    """Whether times, or texts of times, have a zone, as determined by the first; all must be alike."""
     if column.values.dtype.kind == "M":
         return bool(_ZONED_TYPE.search(column.dtype))
     if date_format is not None:
@@ -333,7 +333,7 @@ def has_zone(column: Column, date_format: str | None) -> bool:
 def instants(
     column: Column, what: str, role: str, date_format: str | None, zone: str, found: Findings
 ) -> Column | None:
-    """A column of times as instants, using a zone's clock if they have none; None with a problem.
+    """A column of times as instants, using a zone's clock if they have no zone; None if this fails.
 
     Labels of batches are unchanged.
     """
@@ -418,7 +418,7 @@ def row_order(
 
 
 def tell_ties(what: str, rounds: NDArray[Any], batched: bool, found: Findings) -> None:
-    """Report rows with the same value as the row before; shape (T,)."""
+    """Report rows with the same value as the previous row; rounds have shape (T,)."""
     tied, rows = int(np.count_nonzero(rounds[1:] == rounds[:-1])), len(rounds)
     if not tied:
         return
@@ -454,7 +454,7 @@ def _dates(column: Column, date_format: str | None) -> Dates:
 
 
 def _sort_keys(role: str, column: Column, date_format: str | None) -> NDArray[Any] | None:
-    """Numbers or times to sort by, shape (T,); None for labels. Problems with them are reported later."""
+    """Numbers or times to sort by, shape (T,); None for labels. Any problems with them are reported later."""
     kind = column.values.dtype.kind
     if kind == "O" or (date_format is not None and kind in "iu"):
         read = batch_dates if role == "batch" else partial(date_column, role=role)

@@ -129,7 +129,7 @@ class CommitteeReport:
         return claims.POWER(estimate=estimate, null=null, predictive=predictive)
 
     def _taken(self) -> list[Mapping[str, Any]]:
-        """The looks that the log states, or else those that the plan has at it."""
+        """The looks that the log states, or else those that the plan would have taken."""
         if states_plan(self.log):
             return looks_of(self.log)
         found: list[Mapping[str, Any]] = []
@@ -160,7 +160,7 @@ class CommitteeReport:
 
 
 def _moments(reward: FloatArray) -> dict[str, Any]:
-    """Number, mean and standard deviation of outcomes, (n,)."""
+    """Number, mean and standard deviation of outcomes of shape (n,)."""
     count = len(reward)
     mean = float(reward.mean()) if count else math.nan
     spread = float(reward.std(ddof=1)) if count > 1 else math.nan

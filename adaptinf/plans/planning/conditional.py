@@ -80,7 +80,7 @@ def _later(plan: PlannedTrial, course: Course) -> Iterator[tuple[float, float]]:
 
 
 def _chance(plan: PlannedTrial, course: Course, effect: float) -> float:
-    """Probability of leaving the region at a later look."""
+    """Probability of crossing a critical value at a later look."""
     score, slope = _state(course)
     before = float(course.information[-1])
     walk, total = Walk(effect * slope / before), 0.0

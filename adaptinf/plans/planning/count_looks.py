@@ -1,11 +1,11 @@
 """Looks at a two-arm trial with 0/1 rewards by the exact distribution of its counts.
 
 For a design that depends only on the counts, the distribution of the counts after each round follows by
-recursion, for any success rates. States in which the trial stops at a look are removed from it. If both arms
-have one success rate, all orders of S successes in n rounds are equally likely, so the probability of having
-stopped by a look, given S, does not depend on the rate. Each look and each S has its own critical value: the
-smallest at which this probability is at most the level spent by then. The error rate is then at most the
-level at every rate.
+recursion, for any success rates. States in which the trial stops at a look are removed from the distribution.
+If both arms have one success rate, all orders of S successes in n rounds are equally likely, so the
+probability of having stopped by a look, given S, does not depend on the rate. Each look and each S has its
+own critical value: the smallest at which this probability is at most the level spent by then. The error rate
+is then at most the level at every rate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 LONGEST_COUNTS = 400
-"""Longest trial: its last layer has 10.8 million states, in which four arrays of numbers take 350 MB."""
+"""Largest number of rounds: the last layer then has 10.8 million states, and four arrays take 350 MB."""
 
 
 def count_problems(design: Any, n_arms: int, looks: FloatArray | None, margin: Any) -> list[str]:
@@ -89,7 +89,7 @@ class CountLooks:
     treatment: int
 
     def values(self, rounds: int) -> FloatArray:
-        """The statistic in each state of a layer, in absolute value for two-sided tests; (states,)."""
+        """The statistic in each state of a layer, absolute for two-sided tests, of shape (states,)."""
         signed = self.signed(rounds)
         return np.abs(signed) if self.rule.sides == 2 else signed
 
@@ -139,7 +139,7 @@ class CountLooks:
         raise AssertionError
 
     def _null(self, rounds: int, weights: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Statistic, probability given the total successes, and total successes; (states,) each."""
+        """Statistic, probability given the total successes, and total successes, each of shape (states,)."""
         chances, totals = np.empty(len(weights)), np.empty(len(weights), dtype=np.int64)
         table = log_factorials(rounds)
         for place, n1, s1, n0, s0 in all_states(rounds):
@@ -195,7 +195,7 @@ def _difference(n1: IntArray, s1: IntArray, n0: IntArray, s0: IntArray) -> Float
 
 
 def elevated(coefficients: FloatArray, degree: int) -> FloatArray:
-    """Bernstein coefficients of the same polynomial at a higher degree; (n + 1,), returns (degree + 1,)."""
+    """Bernstein coefficients of a polynomial at a higher degree: from shape (n + 1,) to (degree + 1,)."""
     n = len(coefficients) - 1
     table = log_factorials(degree)
     found = np.zeros(degree + 1)
@@ -214,7 +214,7 @@ def _smallest(
 ) -> FloatArray:
     """Smallest critical value, by total successes, at which the error so far is at most a level.
 
-    Shapes: values, chances, totals (states,), before and what is returned (rounds + 1,).
+    Shapes: values, chances, totals (states,), before and the result (rounds + 1,).
     """
     order = np.lexsort((-values, totals))
     ranked, group = values[order], totals[order]

@@ -42,7 +42,7 @@ class Known(NamedTuple):
 
 
 def complete(known: FloatArray, days: FloatArray) -> IntArray:
-    """Number of the first participants whose outcomes are all known, at each day; known (T,)."""
+    """Number of the first participants whose outcomes are all known, at each day; known has shape (T,)."""
     return np.searchsorted(np.maximum.accumulate(known), days, side="right").astype(np.int64)
 
 
@@ -53,7 +53,7 @@ class Start:
     moment: datetime | None
 
     def days(self, times: NDArray[Any], first: Any) -> FloatArray:
-        """Days since the start, of times or of days; `first` is the first participant's."""
+        """Times or days as days since the start; `first` is the time of the first participant."""
         if times.dtype.kind != "M":
             return np.asarray(times, dtype=np.float64) - (float(first) if self.moment is None else 0.0)
         begun = first if self.moment is None else np.datetime64(self.moment, "us")
@@ -61,7 +61,7 @@ class Start:
         return np.asarray(found, dtype=np.float64)
 
     def of(self, log: AdaptiveLog) -> Known:
-        """When the participants of a log arrived, and when their outcomes were known."""
+        """The times at which participants of a log arrived, and at which their outcomes were known."""
         rounds = log._rounds
         told = 'looks by date need the days or times of participants: AdaptiveLog(..., round="column")'
         refuse("Plan", [told] if rounds is None else [])
@@ -76,7 +76,7 @@ class Start:
         return Known(arrival, known, _end_of_day(last))
 
     def reached(self, log: AdaptiveLog, looks: FloatArray, horizon: int, as_of: Any) -> IntArray:
-        """Rounds up to each look that a log has reached, as of a time; or as the log of a trial states them.
+        """Rounds up to each look that a log has reached as of a time, or that the log of a trial states.
 
         The look that completes the horizon is reached immediately, because nothing further can become known.
         """
@@ -127,7 +127,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def days_of(given: Any, start: Any) -> float:
-    """A day or date as days since the start, which dates require; NaN if it is invalid.
+    """A day or date as days since the start, which is required for dates; NaN if it is invalid.
 
     A date stands for the end of its day.
     """

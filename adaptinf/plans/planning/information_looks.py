@@ -34,10 +34,10 @@ def information_problems(looks: Any, horizon: Any, law: Any, drop: Any) -> list[
 
 
 def informed(found: ScoreProcesses, possible: FloatArray, least: float) -> FloatArray:
-    """Information after some rounds, (k,): the smallest over the treatments that could be drawn in the last.
+    """Information after rounds (k,): the smallest over treatments that could be drawn in the last round.
 
-    It counts only once both arms have the least number of effective rewards and outcomes; possible (k, J) are
-    the propensities of the treatments in these rounds, after each of which `found` has a look.
+    Information counts only once both arms have the least number of effective rewards and outcomes; possible
+    (k, J) are the propensities of the treatments in these rounds, after each of which `found` has a look.
     """
     levels = np.full((len(possible), len(found.each)), np.inf)
     for place, one in enumerate(found.each):

@@ -43,7 +43,7 @@ class Calibration(PlanTable):
     factor : float
         Factor of all critical values, and of all standard errors: the largest over the environments.
     factor_error : float
-        Its Monte Carlo standard error.
+        Monte Carlo standard error of the factor.
     target : float
         The required error rate.
     frame : DataFrame
@@ -95,8 +95,8 @@ def calibrate(
     target : float
         Required probability of rejecting a true null, in (0, 1).
     environment : Environment, or dict of environments by name
-        Environments in which the difference equals the plan's margin. With several, the error rate is at
-        most the target in each.
+        Environments in which the difference equals the plan's margin. With several environments, the error
+        rate is at most the target in each of them.
     replications : int
         Number of trials per environment.
     rng : int, SeedSequence, Generator or None
@@ -107,13 +107,13 @@ def calibrate(
     Returns
     -------
     Calibration
-        The factor with its Monte Carlo error, and the plan with it.
+        The factor with its Monte Carlo error, and the plan that uses it.
 
     Raises
     ------
     ParameterError
         If arguments are invalid, or the null is false in an environment; the message lists every problem. If
-        fewer trials than `target` make a test, no factor exists.
+        the share of trials that make a test is below `target`, no factor exists.
 
     Notes
     -----
@@ -184,7 +184,7 @@ def _largest(
     place: int,
     n_jobs: int,
 ) -> FloatArray:
-    """Largest factor at which each trial still rejects, (r,); 0 without a test."""
+    """Largest factor at which each trial still rejects, of shape (r,); 0 if it makes no test."""
     jobs = [
         (
             _block,
@@ -210,7 +210,7 @@ def _block(
     size: int,
     fast: bool,
 ) -> FloatArray:
-    """Trials that share a stream of random numbers; returns (size,)."""
+    """Largest factors for trials that share a stream of random numbers, of shape (size,)."""
     rng = np.random.default_rng(child(root, *place))
     found = np.zeros(size)
     for trial in range(size):
@@ -230,7 +230,7 @@ def _block(
 
 
 def _student(bound: FloatArray, df: FloatArray) -> FloatArray:
-    """Quantiles of Student's t with the tails of normal quantiles; (k,)."""
+    """Quantiles of Student's t with the tails of normal quantiles, of shape (k,)."""
     tails = special.log_ndtr(-bound)
     return np.concatenate([student_quantile(tail, one) for tail, one in zip(tails, df, strict=True)])
 

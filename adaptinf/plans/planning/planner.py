@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adaptinf.typing import RandomSource
 
 _CHANGEABLE = ("horizon", "futility", "drop", "delay", "accrual", "dropout")
-"""Arguments, besides looks, on which neither the level nor what is compared depends."""
+"""Arguments, besides looks, that affect neither the level nor the comparison."""
 
 
 class Planning(PlannedTrial):
@@ -281,13 +281,14 @@ class Planning(PlannedTrial):
         Returns
         -------
         float
-            The smallest of several treatments; 0 before both arms have the plan's `least` number of effective
-            rewards and outcomes. This is what looks with ``clock="information"`` wait for.
+            The smallest over several treatments; 0 before both arms have the plan's `least` number of
+            effective rewards and outcomes. Looks with ``clock="information"`` wait until this information
+            reaches their level.
 
         Raises
         ------
         InvalidForLog
-            If propensities are missing, or rewards are, other than at random.
+            If propensities are missing, or rewards are missing other than at random.
 
         Examples
         --------
@@ -314,7 +315,7 @@ class Planning(PlannedTrial):
         Returns
         -------
         float
-            From the joint normal distribution of the scores at looks at the plan's shares.
+            The information, from the joint normal distribution of the scores at looks at the plan's shares.
 
         Raises
         ------
@@ -344,8 +345,8 @@ class Planning(PlannedTrial):
         Returns
         -------
         float
-            Given the score at the latest look. Later information is projected in proportion to the rounds
-            or days, and futility is ignored.
+            The probability, given the score at the latest look. Later information is projected in proportion
+            to the rounds or days, and futility is ignored.
 
         Raises
         ------

@@ -223,7 +223,7 @@ def required_information(plan: PlannedTrial, difference: Any, power: Any) -> flo
 
 
 def _reachable(plan: PlannedTrial, environment: Environment) -> list[str]:
-    """The reason if no horizon gives a power above the level."""
+    """The reason, if no horizon gives a power above the level."""
     means = environment.arm_means()[list(plan.positions)]
     gaps = means[:-1] - means[-1] - plan.margin
     gap = float(gaps.max())
@@ -302,7 +302,7 @@ class _Search:
         return math.sqrt(row["horizon"]), float(special.ndtri(share))
 
     def _next(self, horizon: int, target: float) -> float:
-        """The horizon that a straight line suggests: through both sides of the target, or from the level."""
+        """The horizon that a straight line suggests, through points around the target, or from the level."""
         aim = float(special.ndtri(target))
         below = [self._place(row) for row in self.known.values() if row["power"] < target]
         above = [self._place(row) for row in self.known.values() if row["power"] >= target]

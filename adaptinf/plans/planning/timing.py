@@ -24,7 +24,7 @@ _MOST_LOST = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When participants arrive and outcomes are known; `delay` in rounds, or a distribution of days.
+    """When participants arrive and outcomes are known; `delay` is in rounds, or a distribution of days.
 
     On average, `accrual` participants arrive per day, as a Poisson process; None measures time in rounds.
     """
@@ -60,14 +60,14 @@ def timing_problems(delay: Any, accrual: Any, dropout: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calendar:
-    """Times of one trial; arrival, known (N,), the latter infinite for lost outcomes."""
+    """Times of one trial; arrival and known have shape (N,), and known is infinite for lost outcomes."""
 
     arrival: FloatArray
     known: FloatArray
     kept: BoolArray
 
     def last(self, rounds: int) -> int:
-        """Number of participants up to the last of a given number with an outcome."""
+        """Number of participants up to the last of the first `rounds` with an outcome."""
         return int(np.searchsorted(np.cumsum(self.kept), rounds)) + 1 if rounds else 0
 
     def at_look(self, rounds: int, time: float | None = None) -> tuple[float, float, float]:
@@ -82,7 +82,7 @@ class Calendar:
         return time, enrolled, enrolled - last
 
     def ends(self, days: FloatArray) -> IntArray:
-        """Participants with an outcome before the first pending one, at each day."""
+        """Number of participants with an outcome before the first pending one, on each day."""
         return complete(self.known[self.kept], days)
 
 

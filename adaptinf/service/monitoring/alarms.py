@@ -89,7 +89,7 @@ class Watch:
         return None, iter([row for row in rows if row is not None])
 
     def _overdue(self, replay: Replay) -> bool:
-        """Whether an outcome has not arrived for longer than allowed."""
+        """Whether an outcome has been pending for longer than allowed."""
         if self._settings.overdue_days is None:
             return False
         latest = datetime.now(UTC).timestamp() - _DAY * self._settings.overdue_days

@@ -56,7 +56,7 @@ _DETAILS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 """The fields of an event other than its time and kind; they never include a participant's name, a key or a
-context. The reason for the end may state the finding of a look."""
+context. The reason for ending the trial may state the finding of a look."""
 _LOOK = ("lost", *NUMBERS, *ARMS)
 
 
@@ -140,7 +140,7 @@ def look_due(replay: Replay) -> tuple[Due | None, None]:
 
 
 def look_taken(role: str, ahead: Ahead | None) -> Act:
-    """Take the looks that are due, the first one as computed; the answer contains those of this call."""
+    """Take the looks that are due, the first one as computed; the answer contains the looks of this call."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         _needs_plan(replay)

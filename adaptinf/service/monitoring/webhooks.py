@@ -29,7 +29,7 @@ from adaptinf.trial.replay import Replay
 from adaptinf.trial.served_rows import sent_row, told_until
 
 SECONDS, POLL, LONGEST = 5.0, 2.0, 3_600.0
-"""Time for one attempt, between looks at the journal, and at most between attempts."""
+"""Seconds for one attempt, between reads of the journal, and at most between attempts."""
 _STATUS = re.compile(rb"HTTP/1\.[01] 2\d\d[ \r\n]")
 
 

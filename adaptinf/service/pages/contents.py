@@ -267,7 +267,7 @@ def sequence_of(stand: Stand) -> SequenceResults | str:
 
 
 def turns(facts: Facts) -> str:
-    """Times of pauses, resumption and the end, without the reasons, which may name an arm."""
+    """Times of pauses, resumptions and the end, without the reasons, which may name an arm."""
     rows = [[_DONE[one.kind], said_moment(one.time), one.by or ""] for one in facts.turns]
     return (
         table(("action", "time", "by"), rows, "When the trial was paused, resumed or finished")

@@ -131,7 +131,7 @@ def sites_of(replay: Replay) -> tuple[list[str], None]:
 
 
 def revealed(text: str, reason: str, by: str, site: str | None) -> Act:
-    """Reveal the arm of the participant whose name was written: a text, or a whole number."""
+    """Reveal the arm of the participant whose name was entered, which is a text or a whole number."""
 
     def act(replay: Replay) -> tuple[Any, Rows]:
         known = decision_of(replay.session, named_at(site, text)) is not None
@@ -187,7 +187,7 @@ class Reading:
         return len(rows) == _ROWS, None
 
     async def stand(self, asker: Asker) -> Stand | Problem:
-        """The log so far; pending outcomes are missing in it."""
+        """The log so far, in which pending outcomes are missing."""
 
         def act(replay: Replay) -> tuple[Stand, None]:
             head, session = self.trial._requests.journal.head, replay.session

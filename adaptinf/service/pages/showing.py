@@ -126,14 +126,14 @@ class Showing:
         return contents.stock(_known(await self._reading.ask(supplied(guest.token.role), asker)))
 
     async def _unblinding(self, guest: Guest, asker: Asker, status: int = 200, **again: Any) -> Response:
-        """The form that reveals an arm; after a mistake, with the text entered and what is wrong."""
+        """The form that reveals an arm; after a mistake, with the text entered and the problem."""
         sites = _known(await self._reading.ask(sites_of, asker))
         said = {"unit": "", "site": "", "reason": "", "by": "", "problems": (), "found": None, **again}
         text = self._rendered("unblinding", BY_VIEW["unblinding"], guest, sites=sites, **said)
         return answers.page(text, status)
 
     async def unblinded(self, fields: dict[str, str], guest: Guest, asker: Asker) -> Response | Problem:
-        """Reveal an arm, as a form asks; its answer is shown once, because the form cannot be sent again."""
+        """Reveal an arm, as requested by a form; the answer is shown once, as forms cannot be resent."""
         said = {name: fields.get(name, "").strip() for name in ("unit", "site", "reason", "by")}
         problems = [
             f"{one}."
@@ -155,7 +155,7 @@ class Showing:
             return refused.problem
 
     async def _operator(self, guest: Guest, asker: Asker, **again: Any) -> Response:
-        """The form that pauses or resumes; after a mistake, with the text entered and what is wrong."""
+        """The form that pauses or resumes a trial; after a mistake, with the text entered and the problem."""
         facts = await self._facts(asker)
         said = {"reason": "", "by": "", "problems": (), **again}
         text = self._rendered(

@@ -48,13 +48,13 @@ class Classification(Environment):
     label : str
         Column with the correct class.
     context : str or iterable of str, optional
-        Numeric or boolean columns that form the context vector, which all arms share. If there are none, the
-        rows are a bandit without contexts.
+        Numeric or boolean columns that form the context vector, which all arms share. Without such columns,
+        the rows are a bandit without contexts.
     scaler : UnitCube, optional
         Maps contexts into the unit cube, using bounds that do not come from these data.
     order : {"resampled", "shuffled", "given"}
-        Whether a round's row is drawn with replacement; or each row is used at most once in a run, in an
-        order that is reshuffled in every run, or in the order of the frame.
+        How the row of a round is chosen: drawn with replacement; or each row is used at most once in a run,
+        in an order that is reshuffled in every run, or in the order of the frame.
     arms : sequence, optional
         The classes in the desired order. The default is the classes that occur, sorted if possible, and
         otherwise by first appearance.
@@ -168,8 +168,8 @@ class Classification(Environment):
         ----------
         frame : DataFrame
             Cases from elsewhere, one row per person, with the same columns. A person who is also among the
-            rows of the trial, or appears here twice, reports more than once, and the epsilons add up: omit
-            such rows. Rows that are drawn with replacement represent new people with these answers.
+            rows of the trial, or appears in this frame twice, reports more than once, and the epsilons add
+            up: omit such rows. Rows that are drawn with replacement represent new people with these answers.
         epsilon : float
             Privacy parameter under which these participants will report.
         rng : int, SeedSequence, Generator or None
@@ -180,7 +180,8 @@ class Classification(Environment):
         Returns
         -------
         AuxiliaryLog
-            The raw log in the order of the rows, with contexts scaled as here, and with its propensities.
+            The raw log in the order of the rows, with contexts scaled as in this environment, and with its
+            propensities.
 
         Raises
         ------
@@ -228,7 +229,7 @@ def _columns(label: Any, context: Any, scaler: Any, problems: list[str]) -> list
 def _contexts(
     frame: Any, columns: Sequence[Hashable], scaler: UnitCube | None, problems: list[str]
 ) -> FloatArray:
-    """Context vectors, scaled; problems with them are added."""
+    """Context vectors, scaled; problems with them are added to `problems`."""
     known = len(problems)
     values = numeric_columns(frame, columns, problems)
     if len(problems) > known:

@@ -137,7 +137,7 @@ def _numbers(column: Column) -> FloatArray | None:
 def label_codes(
     frame: Any, name: Hashable, arms: Sequence[Any] | None, problems: list[str]
 ) -> tuple[IntArray, tuple[Label, ...]]:
-    """Positions of a column's labels among the arms, and the arms; invalid ones are added to the problems."""
+    """Positions of a column's labels among the arms, and the arms; invalid labels are added to `problems`."""
     # Without `arms`, the labels that occur are used, sorted if possible and otherwise in order of appearance.
     # Floats that hardly repeat are probably measurements and not labels.
     known = len(problems)

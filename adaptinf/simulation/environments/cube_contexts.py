@@ -31,9 +31,9 @@ class AuxiliaryLog:
     Parameters
     ----------
     log : AdaptiveLog
-        Their contexts (all of the log's context columns, in order), arms and rewards.
+        Contexts (all of the log's context columns, in order), arms and rewards of the participants.
     epsilon : float
-        Privacy parameter for their reports.
+        Privacy parameter for the participants' reports.
 
     Raises
     ------

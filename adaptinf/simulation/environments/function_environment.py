@@ -45,15 +45,15 @@ class FunctionEnvironment(Environment):
     draw : callable
         ``draw(rng, horizon)`` returns the reward of every arm in every round, of shape (horizon, arms); or a
         tuple of these rewards and the contexts: labels from `features`, of shape (horizon,), or context
-        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). It may
-        also return a dict of "rewards", "contexts", "units", the labels of the persons to whom rounds belong,
-        "delays", the number of further rounds after which an outcome is known, of shape (horizon,) or
-        (horizon, arms), and "outcomes", a dict of additional outcomes by name, of shape (horizon, arms) each,
-        which the design does not see. Logs store units, delays and outcomes; among the designs, only
-        `FunctionDesign` supports delays. It is called once per run.
+        vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). The
+        function may also return a dict of "rewards", "contexts", "units", the labels of the persons to whom
+        rounds belong, "delays", the number of further rounds after which an outcome is known, of shape
+        (horizon,) or (horizon, arms), and "outcomes", a dict of additional outcomes by name, of shape
+        (horizon, arms) each, which the design does not see. Logs store units, delays and outcomes; among the
+        designs, only `FunctionDesign` supports delays. The function is called once per run.
     means : array_like, optional
         True mean reward of every arm, of shape (arms,), or (features, arms) with `features`, from which
-        coverage and regret are computed. Without it, both are unknown: audits of coverage need `truth=`, and
+        coverage and regret are computed. If omitted, both are unknown: audits of coverage need `truth=`, and
         regret is NaN.
     outcome_means : mapping of str to array_like, optional
         True mean of every additional outcome by name, such as the denominators of ratio metrics.
@@ -77,8 +77,9 @@ class FunctionEnvironment(Environment):
     Notes
     -----
     Rewards within a run may depend on each other in any way: drift, seasons, repeated units, shocks common to
-    all arms. All designs can run in it, compiled or not, and ``draw`` is called with the random stream of the
-    run's block, so results do not depend on `n_jobs`. Arrays that it returns are copied.
+    all arms. All designs can run in such an environment, compiled or not, and ``draw`` is called with the
+    random stream of the run's block, so results do not depend on `n_jobs`. Arrays that ``draw`` returns are
+    copied.
 
     With context vectors, regret is relative to the best reward in each round, as for `Tableau`.
 
@@ -184,7 +185,7 @@ class FunctionEnvironment(Environment):
 
     @property
     def law(self) -> int:
-        """Given rewards, drawn again for each run."""
+        """Code of given rewards, which are drawn again for each run."""
         return TABLEAU
 
     def horizon_problems(self, horizon: int) -> list[str]:
@@ -316,7 +317,7 @@ def _unit_problems(units: Any, call: str, horizon: int) -> list[str]:
 
 
 def _of_outcome(values: Any) -> FloatArray:
-    """An additional outcome as numbers; with no shape if it is invalid."""
+    """An additional outcome as numbers; an array without dimensions if it is invalid."""
     found = number_array(values)
     return np.zeros(()) if found is None else found.copy()
 

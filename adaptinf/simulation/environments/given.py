@@ -30,8 +30,8 @@ class Tableau(Environment):
     contexts : array_like of int, shape (rounds,), optional
         The context of every round, 0, 1, 2, ...
     vectors : array_like, optional
-        Context vectors instead: of shape (rounds, dimension), which all arms share, or (rounds, arms,
-        dimension). A log contains them in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
+        Context vectors instead of `contexts`: of shape (rounds, dimension), which all arms share, or (rounds,
+        arms, dimension). A log contains the vectors in columns ``x{k}`` (k from 1), or ``x{k}_{arm}``.
     reward_range : (float, float), optional
         Smallest and largest possible reward. The default is the range in the table. Private designs then
         refuse to create a log, because the reward range of a private log must be declared, not learned from
@@ -161,8 +161,9 @@ class Replay(Environment):
     arms : sequence, optional
         Order of the arms; sorted by default.
     reward_range : (float, float), optional
-        Smallest and largest possible outcome. The default is that of the data, with which private designs
-        refuse to create a log: the reward range of a private log must be declared, not learned from the data.
+        Smallest and largest possible outcome. The default is the range of the data. Private designs refuse to
+        create a log with this default, because the reward range of a private log must be declared, not
+        learned from the data.
 
     Raises
     ------

@@ -134,7 +134,7 @@ class UniformArms(Environment):
 
 
 class FiniteContext(Environment):
-    """Finitely many contexts, each with its own reward distribution per arm; context column: feature.
+    """Finitely many contexts, in the column ``feature``, each with its own reward distribution per arm.
 
     Parameters
     ----------

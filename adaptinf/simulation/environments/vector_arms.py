@@ -49,12 +49,12 @@ class LinearArms(Environment):
     theta : array_like of shape (arms, dimension)
         Coefficients of each arm.
     noise : float
-        Standard deviation of normal rewards, or half the length of the interval of uniform ones; not used for
-        Bernoulli rewards.
+        Standard deviation of normal rewards, or half the length of the interval of uniform rewards; not used
+        for Bernoulli rewards.
     contexts : {"sphere", "orthant"} or array_like
-        ``"sphere"``: uniform on the unit sphere, independent across arms. ``"orthant"``: the same with
-        absolute values, so no coordinate is negative. Alternatively, an array of shape (rows, arms,
-        dimension), or (rows, dimension) if `shared`, of given contexts.
+        ``"sphere"``: uniform on the unit sphere, independent across arms. ``"orthant"``: as for the sphere,
+        but with absolute values, so no coordinate is negative. Alternatively, given contexts as an array of
+        shape (rows, arms, dimension), or (rows, dimension) if `shared`.
     shared : bool
         Whether all arms have the same context vector in a round.
     rewards : {"normal", "bernoulli", "uniform"}
@@ -83,9 +83,10 @@ class LinearArms(Environment):
 
     Notes
     -----
-    Contexts do not depend on the past. A log contains them in columns ``x{k}_{arm}`` (k from 1), or ``x{k}``
-    if they are shared. `means` contains the averages of x'theta over the distribution of the contexts (over
-    all given rows); regret compares each round's arm with the best one *in that round's context*.
+    Contexts do not depend on the past. A log contains the vectors in columns ``x{k}_{arm}`` (k from 1), or
+    ``x{k}`` if they are shared. `means` contains the averages of x'theta over the distribution of the
+    contexts (over all given rows); regret compares each round's arm with the best one *in that round's
+    context*.
 
     Examples
     --------
@@ -232,7 +233,7 @@ class SmoothArms(Environment):
     dimension : int
         Dimension of a context, d; all coordinates but the first are noise.
     contexts : {"uniform"} or array_like of shape (rows, dimension)
-        Uniform on the unit cube, or given.
+        Contexts that are uniform on the unit cube, or given.
     order : {"given", "resampled"}
         Whether given contexts are used in order, or drawn with replacement.
 

@@ -40,8 +40,8 @@ class Custody:
     def set_retention(self, days: int, *, reason: str, by: str) -> None:
         """Declare how long after the end of the trial names, contexts and keys are kept.
 
-        This call deletes nothing, and nothing is deleted automatically: `expire` destroys them when the
-        period has ended. The last declaration counts; `history` lists all.
+        This call deletes nothing, and nothing is deleted automatically: `expire` destroys the data when the
+        period has ended. The last declaration counts; `history` lists all of them.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Custody:
     def expire(self, *, by: str) -> Retention:
         """Destroy the names, contexts and keys of all participants, if their period has ended.
 
-        For each participant, this is what `erase` does: the secret that makes these fields readable is
+        This does what `erase` does for each participant: the secret that makes these fields readable is
         overwritten. Arms, propensities, outcomes and times remain, and can identify participants together
         with other records. Backups, exports and logs made earlier must be deleted separately.
 
@@ -87,12 +87,13 @@ class Custody:
             If no period was declared, the trial is not finished, or the period has not ended; if the file is
             a copy; or if the design is user-defined and uses contexts. Nothing has changed in this case.
         FileError
-            As in `erase`: call it again, so that nothing remains of the fields.
+            As in `erase`: call `expire` again, so that nothing remains of the fields.
 
         Warns
         -----
         AdaptinfWarning
-            If the trial is in PostgreSQL, which keeps values that were overwritten: where they remain.
+            If the trial is in PostgreSQL, which keeps values that were overwritten; the warning says where
+            they remain.
         """
         done = self._requests.change_all(lambda replay: expired(replay, by), purge=True)
         if done and (remains := self._requests.journal.store.remains):
@@ -103,10 +104,10 @@ class Custody:
         """Write all rows of the journal to a signed file, which can be verified without the trial.
 
         The file contains the rows as they are stored, and the same in readable form: who was assigned when,
-        to which arm, with which propensities; outcomes, corrections and the actions of operators. It is as
-        confidential as the trial itself: in a trial without a key, the first row contains the seed, which
-        reveals the next arms. Participants who are erased later remain readable in it. It is readable only by
-        its owner (mode 0600).
+        to which arm, with which propensities; outcomes, corrections and the actions of operators. The file is
+        as confidential as the trial itself: in a trial without a key, the first row contains the seed, which
+        reveals the next arms. Participants who are erased later remain readable in the file. The copy is
+        readable only by its owner (mode 0600).
 
         Parameters
         ----------
@@ -126,7 +127,7 @@ class Custody:
         JournalError
             If the trial does not pass `verify`: nothing is written.
         FileError
-            If the file exists or cannot be written, or the key cannot be read or is not one.
+            If the file exists or cannot be written, or the key file cannot be read or contains no such key.
         """
         from adaptinf.trial.custody.signing import signature
 
@@ -168,8 +169,8 @@ class Custody:
         path : path
             The file that `export_trail` wrote.
         public_key : path
-            PEM file with the public key of the person who signed it, from a source that you trust: the file
-            itself does not identify the signer.
+            PEM file with the public key of the person who signed the file, from a source that you trust: the
+            file itself does not identify the signer.
         head : str, optional
             The `head` of an earlier status, kept elsewhere: all rows that existed then must be in the trail.
 
@@ -181,7 +182,7 @@ class Custody:
         Raises
         ------
         JournalError
-            If it was not signed with this key, was changed, or does not contain the row of the head.
+            If the trail was not signed with this key, was changed, or does not contain the row of the head.
         FileError
             If a file cannot be read, or does not have the expected content.
         """

@@ -37,7 +37,7 @@ class Retention:
     left : int
         Number of participants whose names, contexts and keys can be read.
     erased : int
-        Number of participants for whom they were destroyed.
+        Number of participants whose names, contexts and keys were destroyed.
     remains : str
         The data that remain, which can still identify participants.
 

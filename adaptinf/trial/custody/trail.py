@@ -33,20 +33,20 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """An exported trail whose signature and chain were verified.
+    """An exported trail whose signature and chain have been verified.
 
     Attributes
     ----------
     rows : int
         Number of rows of the journal.
     head : str
-        Digest of the last one.
+        Digest of the last row.
     time : str
-        When it was exported, in UTC.
+        Time of the export, in UTC.
     design : str
         Name of the design.
     adaptinf : str
-        The version that exported it.
+        The version of adaptinf that exported the trail.
     signer : str
         Fingerprint of the public key: the first 16 digits of its SHA-256.
 
@@ -108,7 +108,7 @@ def trail_of(manifest: bytes, signer: str) -> Trail:
 
 
 def verified(path: Path, key_path: Path, head: str | None) -> Trail:
-    """The trail in a file, if its signature, its members and the chain of its rows are right."""
+    """The trail in a file, if its signature, its members and the chain of its rows are valid."""
     # cryptography comes with an extra, and this module is also imported for its documentation.
     from adaptinf.trial.custody.signing import fingerprint, is_signed, public_key
 

@@ -39,7 +39,7 @@ Address = Path | ServerAddress
 
 
 def address_of(subject: str, value: Any) -> Address:
-    """The address that a user gave; errors never quote one, because it may contain a password."""
+    """The address that a user gave; errors never quote it, because it may contain a password."""
     if isinstance(value, ServerAddress):
         return value
     if isinstance(value, str) and value.startswith(_FILE):

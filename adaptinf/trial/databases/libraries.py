@@ -1,4 +1,4 @@
-"""The packages of the extra `trial`, imported in one place, which names the extra if one is missing."""
+"""The packages of the extra `trial`, imported in one place; if one is missing, the error names the extra."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ _REFUSALS = {
 
 
 class PostgresServer(Store):
-    """A database, or one schema in it, of a PostgreSQL server."""
+    """A database on a PostgreSQL server, or one schema in it."""
 
     failures = (sa.exc.DBAPIError, psycopg.Error)
     # Only rows of noise are read as JSON, because PostgreSQL refuses some texts that JSON allows.
@@ -154,7 +154,7 @@ class PostgresServer(Store):
         return ""
 
     def content(self, driver: Any) -> bytes:
-        """A database is copied by its own tools."""
+        """Refuse, because a database is copied with its own tools."""
         problem = (
             f"{self.address} is not a file: use pg_dump; a database restored from the dump elsewhere opens "
             "as a copy"
@@ -162,11 +162,11 @@ class PostgresServer(Store):
         raise ParameterError("Trial.backup", [problem])
 
     def marked(self, connection: sa.Connection) -> bool:
-        """Copies are recognised by their place alone."""
+        """False, because copies are recognised by their place alone."""
         return False
 
     def take_up(self, connection: sa.Connection) -> None:
-        """No copy has a mark."""
+        """Do nothing, because no copy has a mark."""
 
     def purge(self, driver: Any) -> bool:
         """Do nothing: only the server can remove overwritten rows, as `remains` explains."""

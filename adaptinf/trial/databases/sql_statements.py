@@ -42,11 +42,11 @@ class Prepared:
         return cursor
 
     def write(self, connection: sa.Connection, rows: Sequence[Row]) -> None:
-        """Execute it for all rows."""
+        """Execute the statement for all rows of parameters."""
         self._sent(connection, rows).close()
 
     def cursor(self, connection: sa.Connection, **values: Any) -> Any:
-        """The driver's cursor before the first row that it finds."""
+        """The driver's cursor, before the first row found."""
         return self._sent(connection, [values])
 
     def value(self, connection: sa.Connection, **values: Any) -> Any:

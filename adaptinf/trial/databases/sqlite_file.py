@@ -26,14 +26,14 @@ _REASONS = {
     "SQLITE_READONLY": "it is read-only",
 }
 _COPIED, _MARK_PLACE = 1, slice(60, 64)
-"""SQLite's user version in a copy, and its position in the file: big-endian."""
+"""SQLite's user version in a copy, and its position in the file, as a big-endian number."""
 
 
 class SqliteFile(Store):
     """One file, and its write-ahead log in the same directory."""
 
     failures = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
-    """The last one occurs if SQLite quotes a damaged name in a message."""
+    """The last of these errors occurs if SQLite quotes a damaged name in a message."""
     node = "json_extract(entry, '$.node')"
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +69,7 @@ class SqliteFile(Store):
         return driver
 
     def place(self, driver: Any) -> Place:
-        """The file's location, which is preserved when it is renamed."""
+        """The file's location, which is preserved when the file is renamed."""
         return place_of(self._path)
 
     def begin(self, driver: Any, write: bool) -> None:

@@ -80,7 +80,7 @@ class Store(ABC):
 
     @abstractmethod
     def take_up(self, connection: sa.Connection) -> None:
-        """Remove the mark of such a copy."""
+        """Remove the mark of a copy made by `content`."""
 
     @abstractmethod
     def purge(self, driver: Any) -> bool:

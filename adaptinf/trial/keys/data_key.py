@@ -1,9 +1,9 @@
 """The data key of a trial, and the ciphertexts of rows, secrets and the data key itself, with their lengths.
 
-Each ciphertext is AES-256-GCM with its own key, which is HMAC-SHA256 of 24 bytes that are stored with the
-ciphertext. These bytes are HMAC-SHA256 of 32 random bytes, the place and the text: even if two copies of a
-machine draw the same random bytes, different texts have different keys. Associated data are the trial and the
-place, which is, for a row, its number and the digest of the row before it.
+Each text is encrypted by AES-256-GCM with its own key, which is the HMAC-SHA256 of 24 bytes that are stored
+with the ciphertext. These bytes are HMAC-SHA256 of 32 random bytes, the place and the text: even if two
+copies of a machine draw the same random bytes, different texts have different keys. Associated data are the
+trial and the place, which is, for a row, its number and the digest of the row before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TAG_TEXT = 24
 """Number of characters at the beginning of a row that are unique."""
 _NONCE, _GCM, _TAG, _DRAWN = 24, 12, 18, 32
 _CLASS, _REST, _NAMES, _NUMBER = 256, 320, 352, 26
-"""Step of the shortest length of rows; characters of a row without arms; of names; of a number, at most."""
+"""Numbers of characters: the step of row lengths, a row without arms, names, and the longest number."""
 
 
 class Cipher:
@@ -57,7 +57,7 @@ class Cipher:
 
 
 class DataKey(Cipher):
-    """The cipher of a trial's rows and secrets. Rows have the length of a class, which no arm can change."""
+    """The cipher of a trial's rows and secrets. The length of a row does not depend on the arm."""
 
     _rest, _shortest, _context, _arms = _REST, 4 * _CLASS, 0, 0
 

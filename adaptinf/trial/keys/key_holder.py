@@ -36,8 +36,8 @@ class KeyHolder:
         Parameters
         ----------
         path : path
-            Path of a file that does not exist yet. Keep it and a copy of it separate from the trial and its
-            backups: without the key, no one can open the trial.
+            Path of a file that does not exist yet. Keep the file and a copy of it separate from the trial and
+            its backups: without the key, no one can open the trial.
 
         Raises
         ------
@@ -61,7 +61,7 @@ class KeyHolder:
     def rekey(self, key_file: str | os.PathLike[str], *, reason: str, by: str) -> None:
         """Replace the key that opens the trial; the previous key no longer opens it.
 
-        Rows are not written again: the key outside opens the trial's data key, which remains the same.
+        Rows are not written again: the outside key opens the trial's data key, which remains the same.
         Someone who had both the earlier key and the file can therefore also open later copies of the file; in
         this case, continue in a new trial. Earlier backups still have the earlier key. Programs that have
         opened the trial continue to run.
@@ -130,7 +130,7 @@ class KeyHolder:
         rows : int
             The number of rows.
         head : str
-            The digest of the last one.
+            The digest of the last row.
 
         Raises
         ------

@@ -75,7 +75,7 @@ class SentHeads:
                 self._problem = f"{self._path or 'the command'}: {getattr(error, 'strerror', None) or error}"
 
     def _next(self) -> Sequence[str]:
-        """The waiting lines; none when there will be no more."""
+        """The waiting lines; empty if there will be no more."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             lines = list(self._waiting)

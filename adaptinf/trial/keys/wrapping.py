@@ -1,4 +1,4 @@
-"""The data key of a trial as stored in its database: encrypted with the key outside."""
+"""The data key of a trial as stored in its database, encrypted with the outside key."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def keyed(journal: Journal) -> bool:
 
 
 def data_key(journal: Journal, subject: str, outside: bytes | None) -> DataKey | None:
-    """The data key of a trial, or None if it has none; an error if the key outside does not match."""
+    """The data key of a trial, or None if it has none; an error if the outside key does not match."""
     journal.begin(write=False)
     try:
         return _data_key(journal, subject, outside)
@@ -92,7 +92,7 @@ def _wrapped(journal: Journal) -> tuple[bytes, bytes]:
 
 
 def _unwrapped(outside: bytes, scope: bytes, content: bytes) -> bytes | None:
-    """The data key; None if the key outside does not open it."""
+    """The data key; None if the outside key does not open it."""
     try:
         return Cipher(outside, scope).opened(content, _PLACE)
     except (InvalidTag, ValueError):

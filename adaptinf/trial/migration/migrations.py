@@ -1,4 +1,4 @@
-"""The change of a running trial to another version: rehearsed on all rows, then one row of the journal."""
+"""The change of a running trial to another version, rehearsed on all rows, then recorded in the journal."""
 
 from __future__ import annotations
 
@@ -37,21 +37,20 @@ class Migration:
     before, after : str
         The version of adaptinf that has made the decisions so far, and the installed one.
     changes : tuple of str
-        What is installed in a different version than before, in words: adaptinf, NumPy, Numba, Python,
-        OpenDP.
+        Software whose installed version differs from the earlier one, in words: adaptinf, NumPy, Numba,
+        Python, OpenDP.
     rows : int
         Number of rows that were recomputed.
     decisions : int
-        Number of assignments among them.
+        Number of assignments among the recomputed rows.
     differing : int
         Number of rows that the installed version would write differently.
     differences : tuple of Difference
-        The first ten of them.
+        The first ten differing rows.
     obstacle : str
         Why the installed version cannot continue from rows that differ; empty if it can or if no row differs.
     row : int or None
-        Number of the row from which on the installed version makes the decisions; None if this was a
-        rehearsal.
+        Number of the row from which the installed version makes the decisions; None if this was a rehearsal.
 
     Examples
     --------
@@ -133,7 +132,7 @@ class Migrating:
             Whether to only compare, and write nothing.
         decide_from_now : bool
             Whether the installed version is to continue although it would have decided differently. All
-            earlier rows are then accepted as written. It is refused for private trials, trials with a plan,
+            earlier rows are then accepted as written. This is refused for private trials, trials with a plan,
             and designs whose choices depend on more than arms and outcomes so far. The person who requests it
             may have seen outcomes, so logs state the round and guarantee neither a floor nor privacy.
         reason, by : str

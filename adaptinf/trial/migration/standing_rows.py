@@ -15,7 +15,7 @@ _DECIDED = frozenset(("arm", "status", "propensities", "kit"))
 class Difference:
     """A row of a trial that the installed version would write differently.
 
-    It reveals neither the participant nor the arm.
+    The difference reveals neither the participant nor the arm.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Rows from which on another version decides."""
+"""Rows of a journal that change the version that decides."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from adaptinf.trial.operator_actions import act_problems
 
 
 def migrated(rounds: int, differing: int, reason: Any, by: Any) -> Entry:
-    """The entry that lets the installed version decide."""
+    """The entry that lets the installed version decide from now on."""
     told = {VERSIONS: installed(), "rounds": rounds, DIFFERING: differing}
     return {"kind": MIGRATED, **told, "reason": reason, "by": by}
 
 
 def migrated_again(said: Entry, rounds: int) -> Entry:
-    """The entry of such a row, written by any version, if it follows from the rows before it."""
+    """The entry of a migration, written by any version, if it follows from the rows before it."""
     refuse(MIGRATED, act_problems(said["reason"], said["by"]))
     # Versions may name other libraries than this one does, but all name their own.
     versions = {"adaptinf": said[VERSIONS]["adaptinf"], **said[VERSIONS]}

@@ -13,11 +13,11 @@ from adaptinf.compilation import package_hash
 from adaptinf.version import __version__
 
 MIGRATED = "migrate"
-"""Kind of a row from which on another version decides."""
+"""Kind of a row that changes the version that decides."""
 VERSIONS, DIFFERING = "versions", "differing"
-"""Fields of such a row: the versions that decide from then on, and how many earlier rows they would write
-differently. If there are any, all rows before this one are accepted as written. The first row also contains
-versions."""
+"""Fields of such a row: the versions that decide from then on, and the number of earlier rows that they would
+write differently. If that number is positive, all rows before this one are accepted as written. The first row
+also contains versions."""
 
 
 def installed() -> dict[str, str]:
@@ -47,7 +47,7 @@ def other_version(decides: str) -> str:
 
 
 def changes(before: Mapping[str, str]) -> tuple[str, ...]:
-    """What is installed in a different version than before, in words."""
+    """Software whose installed version differs from the earlier one, in words."""
     here = installed()
     known = [name for name in here if name in before and before[name] != here[name] and name != "code"]
     found = [f"{name} {before[name]} to {here[name]}" for name in known]

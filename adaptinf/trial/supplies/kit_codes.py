@@ -47,13 +47,13 @@ def kit_codes(
     taken : iterable of str
         Codes that exist already.
     rng : int, SeedSequence or Generator, optional
-        Source of randomness, by default the system's cryptographic one. Anyone who knows a seed knows the
+        Source of randomness, by default the system's cryptographic source. Anyone who knows a seed knows the
         arm of every kit, so seeds are for tests only.
 
     Returns
     -------
     dict
-        The arm of each code, sorted by code. Only those who pack the kits should have it.
+        The arm of each code, sorted by code. Only those who pack the kits should have this table.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from adaptinf.trial.supplies.kit_codes import form_problems, telling_problems
 from adaptinf.trial.supplies.supply import Supply, named_at, site_problems, where_problems
 
 BLINDED = "blinded"
-"""In the first entry of a trial: participants receive kits, and no arm is shown."""
+"""Field of a trial's first entry: participants receive kits, and no arm is shown."""
 SITE, KITS, RETIRED = "add_site", "add_kits", "retire_kit"
 """Kinds of rows about sites and kits, which are also the kinds of these requests."""
 
@@ -80,7 +80,7 @@ class Supplied(PlannedLooks):
         return len(codes), {"kind": KITS, "key": plain(key), **said, "by": by}
 
     def add_new_kits(self, site: Any, kits: Any, key: Any, by: Any) -> tuple[int, Entry | None]:
-        """The same for a new request: codes must not reveal arms."""
+        """As `add_kits`, for a new request: codes must not reveal arms."""
         return self.add_kits(site, kits, key, by, new=True)
 
     def retire_kit(self, kit: Any, key: Any, reason: Any, by: Any) -> tuple[str, Entry | None]:
@@ -104,7 +104,7 @@ class Supplied(PlannedLooks):
         return replace(decision, kit=self.kit_of(decision.id)), entry
 
     def _is_new(self, subject: str, key: Any, said: Entry) -> bool:
-        """Whether a key is new; refused if it belongs to another request."""
+        """Whether a key is new; an error if it belongs to another request."""
         if self._fresh(subject, key, refused=(FINISHED,)):
             self._refuse_erased(subject, key=key)
             return True

@@ -11,7 +11,7 @@ from adaptinf.spelling import reads_as
 from adaptinf.texts import shown, unlisted
 
 LONGEST_SITE = 15
-"""Characters of the name of a site: it precedes the names of its units."""
+"""Largest number of characters in the name of a site, which precedes the names of its units."""
 _BETWEEN = "/"
 
 
@@ -60,7 +60,7 @@ class Supply:
         return code in self._stock.get(self.kits[code], ())
 
     def give(self, site: str | None, arm: int | None, draw: Callable[[], float]) -> str | None:
-        """Give the next participant a kit, drawn from those of the arm; only the site is kept without arm."""
+        """Give the next participant a kit drawn from those of the arm; without an arm, note only the site."""
         code = None
         if site is not None and arm is not None:
             # A kit is drawn: the first of a list would show that those before it belong to other arms.
@@ -71,7 +71,7 @@ class Supply:
         return code
 
     def cut(self, rounds: int) -> None:
-        """Undo what participants after these received."""
+        """Take back what participants after the first `rounds` received."""
         for _, code in self.given[rounds:]:
             if code is not None:
                 insort(self._stock[self.kits[code]], code)
@@ -87,7 +87,7 @@ class Supply:
         self.given += zip(part["sites"], part["kits"], strict=True)
 
     def settle(self) -> None:
-        """Remove what participants received from the stock, after `extend` and all additions were called."""
+        """Remove from the stock what participants received; call this after `extend` and all additions."""
         for _, code in self.given:
             if code is not None:
                 self._take(code)

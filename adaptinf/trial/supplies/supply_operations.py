@@ -31,7 +31,7 @@ class SupplyOperations:
     _requests: Requests
 
     def add_site(self, site: str, *, key: str | int, by: str) -> None:
-        """Add a site, at which participants are then assigned; units have their names within a site.
+        """Add a site, at which participants can then be assigned; units are named within their site.
 
         Parameters
         ----------

@@ -17,6 +17,7 @@ import adaptinf as ai
 from adaptinf.claims.data import availability
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 from adaptinf.log.validation import OF_TABLES, nested_options
+from adaptinf.sums.cells import cells_of_rows, other_value
 
 NAMES = {
     "batch": "week",
@@ -260,3 +261,17 @@ def test_shares_have_the_errors_of_their_own_batches() -> None:
         assert result.conf_int().to_numpy()[place] == pytest.approx(
             [estimate - reach, estimate + reach], rel=1e-9
         )
+
+
+def test_two_values_are_recognised_about_any_centre() -> None:
+    """Cells without a success keep only rounding when sums about the mean are moved to 0."""
+    batch, action, reward = np.repeat(np.arange(6), 300), np.arange(1_800) % 2, np.zeros(1_800)
+    for cell, count in enumerate((1, 1, 1, 5, 1, 0, 4, 1, 0, 3, 0, 2)):
+        reward[np.flatnonzero((2 * batch + action) == cell)[:count]] = 1.0
+    half = np.full(1_800, 0.5)
+    for centre in (0.0, 1.0 / 150.0, 0.3):
+        cells = cells_of_rows(action, reward, half, np.full((1_800, 2), 0.5), batch, 2, centre).about(0.0)
+        for factor in (1.0, 1e-4, -250.0):
+            first, squares = cells.moments[0, 1] * factor, cells.moments[0, 2] * factor**2
+            assert other_value(first, squares) == pytest.approx(factor, rel=1e-9)
+            assert other_value(first + factor * np.eye(6, 2) * 0.5, squares) is None

@@ -49,8 +49,9 @@ class Neighbours:
         Whether this is the pair, among those that a design supplies, whose actions alone are most
         informative.
     design : Design, optional
-        The design that is run on both environments, if it is not the audited design itself: the same design
-        in a state, or with sizes irrelevant to its privacy, that reveal the unit most clearly.
+        The design that is run on both environments, if it is not the audited design itself: for example, the
+        same design in a state, or with sizes that do not affect its privacy, in which the outputs reveal the
+        unit most clearly.
 
     Raises
     ------
@@ -380,15 +381,15 @@ def audit_trials(design: Any) -> tuple[AuditTrial, ...]:
     Returns
     -------
     tuple of AuditTrial
-        They include trials longer than those of `neighbouring_trials`, with rewards outside the declared
-        range, and with rewards drawn by coins. Noise distributions are derived from the parameters, not from
+        Some of the trials are longer than those of `neighbouring_trials`, have rewards outside the declared
+        range, or have rewards drawn by coins. Noise distributions are derived from the parameters, not from
         the draws of the design. Empty if no trials are known for the design.
 
     Notes
     -----
     Trials are looked up by the design's class. A user-defined class is tested against the rule and the noise
-    of its base design; a function of such a design, registered with ``@ai.audit.audit_trials.register``,
-    supplies its own.
+    of its base design; to supply other trials for it, register a function of the design with
+    ``@ai.audit.audit_trials.register``.
 
     Examples
     --------
@@ -425,7 +426,7 @@ _COINS = 0.0, 1.0 - 2.0**-53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicReplay:
-    """Decisions of every round, recomputed from earlier actions and releases; contexts (rounds, entries)."""
+    """Decisions recomputed from earlier actions and releases; contexts have shape (rounds, entries)."""
 
     # Coins are not outputs, so rounds are compared with the decisions that follow from the lowest and from
     # the highest coin. A kind of round that neither coin gives is wrong. If the kind of round involves no
@@ -465,7 +466,7 @@ def public_replay(
 ) -> PublicReplay | None:
     """The replay of trials; None if releases do not determine decisions, or there are no decisions.
 
-    Shapes: contexts (rounds, entries), by default those of the environment.
+    The default of `contexts`, of shape (rounds, entries), is the contexts of the environment.
     """
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:

@@ -40,13 +40,13 @@ _MOST_ARRIVALS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimateCame:
-    """-1 if only the first context's estimate was released, 1 if only the second's, and 0 otherwise."""
+    """Score: -1 if only the first context's estimate was released, 1 if only the second's, otherwise 0."""
 
     n_rounds: int
     contexts: tuple[int, int]
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         columns = transcripts.releases
         at_round = (columns[..., 0] == self.n_rounds) if self.n_rounds else (columns[..., 0] > 0.0)
         came = [
@@ -67,7 +67,7 @@ class ActionRatio:
     log_ratios: tuple[FloatArray, FloatArray]
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         better = transcripts.outcomes[:, -2:]
         total = np.zeros(better.shape[0])
         for context, (rounds, log_ratio) in enumerate(zip(self.rounds, self.log_ratios, strict=True)):
@@ -87,7 +87,7 @@ class LengthRatio:
     log_ratios: FloatArray
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         columns = transcripts.releases
         of_lengths = columns[..., 1] == _LENGTH
         lengths = np.where(of_lengths, columns[..., 3], 0.0).astype(np.int64)
@@ -134,7 +134,7 @@ def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20)
 
 
 def _center(arrivals: int, alpha: float, horizon: int) -> int:
-    """Whole part of T_min if a context with this number of arrivals in the first half is the rarest."""
+    """Integer part of T_min if a context with this number of arrivals in the first half is the rarest."""
     return math.floor(max(math.log(horizon), math.pow(arrivals, 1.0 - alpha)))
 
 
@@ -145,7 +145,7 @@ def _context_pair(
     score_name: str,
     kinds: tuple[int, int] = (0, 1),
 ) -> Neighbours:
-    """A participant with either of two contexts; rewards are uninformative."""
+    """Neighbours in which one participant has either of two contexts and rewards are uninformative."""
     sides = []
     for kind in kinds:
         given = list(contexts)
@@ -178,7 +178,7 @@ def _action_ratio(contexts: list[int], participant: int, epsilon: float, center:
 
 
 def _log_chances(others: int, place: int | None, epsilon: float, center: int) -> FloatArray:
-    """Log-probability of a sequence of arms, by the last arrival on the worse arm; (others + 1,)."""
+    """Log-probability of a sequence of arms, by the last arrival on the worse arm; shape (others + 1,)."""
     # The first T of the other participants have fair coins, or one fewer if the participant arrives at
     # position `place`, up to T. The rest receive the better arm.
     law = TruncatedLaplace(epsilon=epsilon, calibration="published")
@@ -289,7 +289,7 @@ def conse_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 
 
 def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
-    """Three contexts of unequal frequency, rewards outside [0, 1]; and no contexts with 0/1 rewards."""
+    """Three unequally frequent contexts with rewards outside [0, 1], and 0/1 rewards without contexts."""
     # Exact counts require a single context, so the first trial then has no contexts either.
     exact = design.contrast_share == 1.0
     contrast_budget = design.contrast_share * design.epsilon
@@ -318,7 +318,7 @@ def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 
 @neighbouring_trials.register
 def conse_neighbours(design: DPConSE, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Neighbouring trials, corrected or published."""
+    """Neighbouring trials for the corrected or the published form of the design."""
     # Pairs for the corrected calibration: a participant of the first half, alone in the window; one of the
     # second half; one of a window with others; and, for ``view="actions"``, one whose sum decides later
     # actions. In each of them the participant spends the whole of epsilon, or of epsilon_D for rewards. If
@@ -354,7 +354,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowRatio:
-    """Log-likelihood ratio of all outputs, if the participant's sums are released at one round."""
+    """Log-likelihood ratio of all outputs, if the participant's sums are released in one round."""
 
     # Outputs before that round have the same distribution on both sides, and so have later outputs, given
     # everything up to `stop`. In between, the ratio is that of the sums, given the actions. Coins that no
@@ -371,7 +371,7 @@ class WindowRatio:
     override: int = -1
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         first, second = (self._log_density(transcripts, side) for side in self.sides)
         return np.asarray(second - first)
 
@@ -406,7 +406,7 @@ class WindowRatio:
         return np.where(distance > 0.0, np.inf, 0.0)
 
     def _released(self, transcripts: Transcripts, code: int, n_features: int) -> FloatArray:
-        """The releases at the end of the rounds, shape (runs, features)."""
+        """The values released after round `stop`, of shape (runs, features)."""
         columns = transcripts.releases
         found = np.empty((columns.shape[0], n_features))
         for feature in range(n_features):
@@ -417,7 +417,7 @@ class WindowRatio:
     def _log_chance(
         self, transcripts: Transcripts, n_features: int, feature: int, action: IntArray, inside: int
     ) -> FloatArray:
-        """Log-probability that an arrival receives the arm, whether or not it enters the trial."""
+        """Log-probability that an arrival receives a given arm, whether or not it enters the trial."""
         inclusion, better = np.ones(action.size), np.zeros(action.size)
         if self.start:
             inclusion = transcripts.outcomes[:, 1 + 2 * n_features + feature]
@@ -461,7 +461,7 @@ def _pair(
     moved: bool = True,
     hidden: tuple[int, ...] | None = None,
 ) -> Neighbours:
-    """The participant has context 0 and rewards (0, 1), or rewards (1, 0) and in a record context 1."""
+    """Participant with context 0 and rewards (0, 1), or with rewards (1, 0) and, for records, context 1."""
     sides = []
     for own, feature in ((_GAIN, 0), (_LOSS, int(unit == "record" and moved))):
         given, paid = np.array(contexts) if scales[1] > 0.0 else np.zeros(len(contexts), int), rewards.copy()

@@ -1,4 +1,4 @@
-"""Audits of designs with counters: ratios on two sequences of rewards, noise of nodes, pairs and trials."""
+"""Audits of designs with counters: likelihood ratios, noise of nodes, neighbouring pairs and trials."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def laplace_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -
 
 
 def normal_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
-    """Log ratio of normal densities with standard deviation `scale`, as above for Laplace densities."""
+    """Logarithm of the ratio of normal densities centred at `shift` and at 0, evaluated at `noise`."""
     return np.asarray(shift * (2.0 * noise - shift) / (2.0 * scale**2))
 
 
@@ -54,7 +54,7 @@ def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterScore:
-    """Log-likelihood ratio of actions and noisy sums, one counter per arm, of two reward sequences.
+    """Log-likelihood ratio of actions and noisy sums for two sequences of rewards, with a counter per arm.
 
     Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
     """
@@ -71,7 +71,7 @@ class CounterScore:
     vectors: FloatArray | None = None
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         actions = transcripts.actions
         runs, rounds = actions.shape
         n_arms = self.first.shape[1]
@@ -215,7 +215,7 @@ def sum_neighbours(counter: str) -> tuple[Neighbours, ...]:
 def counter_pair(
     horizon: int, row: int, hybrid: bool, gaussian: bool = False, vectors: FloatArray | None = None
 ) -> Neighbours:
-    """The pair that differs in round `row`; vectors (horizon, arms, dimension)."""
+    """The pair that differs in round `row`; vectors have shape (horizon, arms, dimension)."""
     first, second = one_reward_apart(np.full((horizon, ARMS), 0.5), row)
     score = CounterScore(first, second, hybrid, gaussian, vectors)
     return reward_neighbours(first, second, row, score, vectors=vectors)
@@ -245,7 +245,7 @@ def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
 
 @neighbouring_trials.register
 def linear_neighbours(design: LinPriv, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two arms, at most 8 rounds, contexts (1, ..., 1) / sqrt(d), rewards 0 and 1 in one round."""
+    """Pairs with two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d); one reward is 0 or 1."""
     # Among vectors of length 1, these have the largest L1 norm, to which Laplace noise is calibrated. In the
     # first pair, the second arm has null contexts, so it is hardly ever pulled. In the second pair both arms
     # have the same contexts.
@@ -272,7 +272,7 @@ def vector_neighbours(law_at: Callable[[int], NoiseLaw], dimension: int) -> tupl
 def _vector_pair(
     law_at: Callable[[int], NoiseLaw], context: FloatArray, binary: tuple[int, int], hybrid: tuple[int, int]
 ) -> Neighbours:
-    """The horizon, and the round of the counter to which the noise at that horizon belongs."""
+    """Pair for the counter that the design uses; `binary` and `hybrid` each contain a horizon and a round."""
     horizon, row = binary if law_at(binary[0]).counter == "binary" else hybrid
     law = law_at(horizon)
     vectors = np.tile(context, (horizon, 1, 1))
@@ -281,7 +281,7 @@ def _vector_pair(
 
 @audit_trials.register
 def linear_trials(design: LinPriv) -> tuple[AuditTrial, ...]:
-    """One arm for 1,100 rounds and two for 256, unequal contexts; one arm for 256 with 0/1 rewards."""
+    """One arm for 1,100 rounds and two for 256 with unequal contexts; one arm for 256 with 0/1 rewards."""
     trials, dimension = [], _dimension(design)
     most = max(_FEWEST, _NUMBERS // dimension)
     for n_arms, rounds, fair in ((1, _LONG, False), (2, _SHORT, False), (1, _SHORT, True)):
@@ -305,7 +305,7 @@ def linear_trials(design: LinPriv) -> tuple[AuditTrial, ...]:
 
 
 def _promised_law(design: LinPriv, dimension: int, horizon: int) -> NoiseLaw:
-    """The requirements of the guarantee, derived here rather than taken from the design's own statement."""
+    """The noise that the guarantee requires, derived here rather than taken from the design."""
     if design.calibration == "published":
         return NoiseLaw(False, "hybrid", *counter_scales("hybrid", design.epsilon, horizon))
     return noise_law(design.epsilon, design.delta, design.noise, design.counter, dimension, horizon)
@@ -313,7 +313,7 @@ def _promised_law(design: LinPriv, dimension: int, horizon: int) -> NoiseLaw:
 
 @neighbouring_trials.register
 def ucb_neighbours(design: PrivateUCB, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two arms and at most 16 rounds; rewards 0 and 1 in one round and 1/2 in all others."""
+    """Pairs with two arms and at most 16 rounds; one reward is 0 or 1, and all others are 1/2."""
     # In the first pair, the reward enters as many noisy sums as possible; in the second, it comes earlier
     # (hybrid) or later (binary). The scores are exact for any sequence of arms.
     refuse_unit(unit)
@@ -322,7 +322,7 @@ def ucb_neighbours(design: PrivateUCB, unit: str | None = None) -> tuple[Neighbo
 
 @audit_trials.register
 def ucb_trials(design: PrivateUCB) -> tuple[AuditTrial, ...]:
-    """One arm and two arms for 1,100 rounds with rewards outside [0, 1], three arms with 0/1 rewards."""
+    """One and two arms for 1,100 rounds with rewards outside [0, 1], and three arms with 0/1 rewards."""
     coins = BernoulliArms([0.5, 0.5, 0.5])
     kinds = (
         ("one arm for 1,100 rounds, rewards in and beyond [0, 1]", Tableau(outside_rewards(_LONG, 1)), _LONG),

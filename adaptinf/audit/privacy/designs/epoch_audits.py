@@ -1,4 +1,4 @@
-"""Audits of designs that release at ends of epochs: ratios if one reward differs, noise, trials."""
+"""Audits of designs that release at the ends of epochs: likelihood ratios, noise and trials."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class EpochMeanScore:
-    """Log-likelihood ratio of all actions and releases, if these are noisy means of new epochs.
+    """Log-likelihood ratio of all actions and releases, if the releases are noisy means of new epochs.
 
     Shapes: first, second (rounds, arms).
     """
@@ -108,7 +108,7 @@ class EpochMeanScore:
 
 @dataclass(frozen=True, eq=False)
 class MomentScore:
-    """Log-likelihood ratio of actions and releases, if these are noisy sums of features times rewards.
+    """Log-likelihood ratio of actions and releases, if the releases are noisy sums of features times rewards.
 
     Shapes: first, second (rounds, arms), features (arms, dimension).
     """
@@ -150,7 +150,7 @@ def _counted(seen: Transcripts, override: int) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochMeanNoise:
-    """Noise of an arm's mean of clipped rewards since the last release; its scale is `scale` / number."""
+    """Noise of an arm's mean of clipped rewards since the last release; its scale is `scale` / count."""
 
     # Overridden rounds do not count, because the design skips them.
 
@@ -238,7 +238,7 @@ class MomentNoise:
 
 
 def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tuple[AuditTrial, ...]:
-    """A budget with rewards outside [0, 1] that are equal for all arms, and one with 0/1 rewards."""
+    """Two trials: rewards outside [0, 1] that are equal for all arms, and 0/1 rewards."""
     # If the arms are alike, only the noise decides which of them remain.
     n_arms = len(design.features)
     alike = Tableau(np.full((horizon, n_arms), _BEYOND))

@@ -51,7 +51,7 @@ _COORDINATES, _APART = 8, (1, 2, 3)
 
 
 def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
-    """Distribution function of a sum of this number of Laplace variables of scale 1, at the given value."""
+    """Distribution function, evaluated at `noise`, of the sum of `terms` Laplace variables of scale 1."""
     # The tail at x > 0 is e^-x times the sum over k < m of x^k / k! times the probability that a negative
     # binomial number of failures before m successes, with success probability 1/2, is below m - k.
     size = np.abs(noise)
@@ -104,7 +104,7 @@ class ReportNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinReplay:
-    """Arms that are dropped, and whether the bin is halved, by the design's check of its releases."""
+    """Arms that the design's check of its releases drops, and whether this check halves the bin."""
 
     program: Program
 
@@ -130,7 +130,7 @@ class BinRatio:
     scale: float
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         columns = transcripts.releases
         total = np.zeros(columns.shape[0])
         for place, group in enumerate(self.groups):
@@ -167,7 +167,7 @@ class GradientRatio:
         return np.asarray((self.bases - averages) / self.slopes[:, None])
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
-        """Score of each run, shape (runs,)."""
+        """Scores of the runs, an array of shape (runs,)."""
         reports = self.reports(transcripts)
         total = np.zeros(reports.shape[0])
         for arm in self.reporting:
@@ -313,7 +313,7 @@ def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbou
 
 @audit_trials.register
 def bin_trials(design: LDPBandit) -> tuple[AuditTrial, ...]:
-    """One check after 64 participants, rewards outside [0, 1] or 0/1; after two; and after a single one."""
+    """Trials checked once, after 64 participants (with two kinds of rewards), after two, and after one."""
     scale = LDPBandit.report_sensitivity / float(design.epsilon)
     sizes: dict[str, Any] = {} if design.calibration == "published" else {"width": _NARROW}
     trials = []
@@ -380,7 +380,7 @@ class TwoReports:
     dimension: int
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """How often signs one, two and three places apart agree; exact, because a chain contains no cycle."""
+        """How often signs one, two and three places apart agree; the distribution is exact."""
         runs = seen.releases.shape[0]
         positive = seen.releases[..., _VALUE].reshape(runs, _ARMS, -1)[..., : self.dimension] > 0.0
         drawn = np.random.default_rng(0).random((runs, len(_APART)))
@@ -395,7 +395,7 @@ class TwoReports:
 
 
 def two_report_trial(design: LDPLinear) -> AuditTrial:
-    """Two participants in whose contexts no gradient reaches a coefficient: their noise is released alone."""
+    """Two participants whose gradients are 0 in every coefficient, so that only their noise is released."""
     run = replace(design, auxiliary=(), warm_up=0, radius=_ROOM, step=_REACH / _ROOM)
     middle = 0.5 if design.intercept else 0.0
     env = Tableau(outside_rewards(2, _ARMS), vectors=np.full((2, _COORDINATES), middle))

@@ -51,7 +51,7 @@ def mixture_trials(mixture: Mixture) -> tuple[AuditTrial, ...]:
 
 
 def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
-    """The trial for a mixture: its target is also wrapped, and its parts account for overrides."""
+    """The trial for a mixture: its design is wrapped in the mixture, and its parts account for overrides."""
     code = mixture.program(trial.environment, trial.horizon, recording=False).n_statuses - 1
     run = mixture.design if trial.design is None else trial.design
     return dataclasses.replace(
@@ -64,7 +64,7 @@ def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
 
 
 def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
-    """The pair for a mixture: its target is also wrapped, and inexact scores are marked."""
+    """The pair for a mixture: its design is wrapped in the mixture, and inexact scores are marked."""
     if isinstance(pair.score, (EpochMeanScore, MomentScore)):
         program = mixture.program(pair.first, pair.horizon, recording=False)
         opening = first_epoch(mixture.design, pair.first.n_arms, pair.horizon)
@@ -148,7 +148,7 @@ def _stretched_neighbours(
 
 
 def _likeliest_round(opening: IntArray, place: int, shares: FloatArray) -> tuple[int, float]:
-    """The round near a position that most likely belongs to an arm's uninterrupted pulls; its probability."""
+    """The round near a position that most likely belongs to an arm's uninterrupted pulls, and how likely."""
     others = np.flatnonzero(opening != opening[place])
     begin = int(others[others < place].max(initial=-1)) + 1
     end = int(others[others > place].min(initial=opening.size))

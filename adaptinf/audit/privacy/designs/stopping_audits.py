@@ -210,7 +210,7 @@ def _resting(step: float, length: int, bound: float) -> FloatArray:
 
 
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
-    """A stream that rises to about the threshold by the bound per sample, then falls to minus that."""
+    """A stream whose sum rises by the bound per sample to about the threshold, then falls to its negative."""
     noise = max(rule.threshold_scale, rule.query_scale)
     # All looks within one scale of the noise have a similar chance of stopping, so their chances add up; the
     # peak is lowered accordingly.
@@ -289,5 +289,5 @@ class StoppingOutputs:
 def stopping_outputs(
     rule: StoppingRule, pair: Neighbours | None = None, view: str = "releases", live: bool = False
 ) -> StoppingOutputs:
-    """Outputs on two streams, by default those of `neighbouring_trials`; simulated, or on data."""
+    """Outputs on two streams, by default those of `neighbouring_trials`, from simulation or from data."""
     return StoppingOutputs(rule, neighbouring_trials(rule)[0] if pair is None else pair, view, live)

@@ -13,7 +13,7 @@ from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.question import CountedArms
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
-from adaptinf.inference.distributions.event_sums import event_sums
+from adaptinf.inference.distributions.event_sums import EventSums
 from adaptinf.inference.distributions.references import BinomialReference, Reference, recoded
 from adaptinf.inference.distributions.sample_shape import combined_skewness
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
@@ -63,7 +63,7 @@ def difference_reference(
 
 
 def with_counts(
-    question: Question, fit: ArmFit, shares: Callable[[Question, ArmFit], FloatArray | None]
+    question: Question, fit: ArmFit, events: Callable[[Question, ArmFit], EventSums | None]
 ) -> ArmFit:
     """The fit, with sums of events where these are few, if what each reward adds to an estimate is known."""
     own, pooled = question.profile.uncommon[question.codes], question.profile.rare_rate
@@ -72,13 +72,10 @@ def with_counts(
     worth = np.where(np.isfinite(own), effective_events(fit.ess, least), np.inf)
     few = (fit.pulls > 1.0) & (((worth < FEW_EVENTS) & (least <= RARE)) | without_interval(own))
     few &= (own > 0.0) | (question.profile.two_values is not None)
-    share = shares(question, fit) if few.any() and fit.kept is None else None
-    if share is None:
+    sums = events(question, fit) if few.any() and fit.kept is None else None
+    if sums is None:
         return fit
-    size = fit.std_error
-    if question.contrast:
-        share, size = share[:, :1] - share[:, 1:], np.array([fit.difference(0, 1)[1]])
-    sums = event_sums(share, question.profile.log.arrays.reward, question.profile.two_values)
+    size = np.array([fit.difference(0, 1)[1]]) if question.contrast else fit.std_error
     serves = are_sums(sums, np.nan_to_num(size))
     few = few & (serves if len(serves) == len(few) else serves.all())
     counted = CountedArms(sums.enlarged(size), few, np.minimum(worth, own))

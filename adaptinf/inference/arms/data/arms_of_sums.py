@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.data.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.data.weight_propensities import fixed_by
 from adaptinf.inference.arms.question import Refused
+from adaptinf.inference.distributions.event_sums import EventSums, event_sums_of_cells
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.inverse import earlier_inverse
 from adaptinf.inference.scores.joint_levels import JOINT
@@ -24,7 +26,7 @@ from adaptinf.inference.scores.unit_sums import unit_score_means
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
 from adaptinf.sums.covariate_products import Products, products_of
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Asked, Choice, Question
@@ -98,6 +100,43 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
         return line_score_means(sums.cells, question.codes, weights, *given)
     means = batch_score_means(sums.cells, question.codes, weights, augmented=model is not None)
     return shared_means(sums.cells, question.codes, weights, means) if sums.shares else means
+
+
+def events(question: Question, choice: Choice, model: Outcome | None) -> EventSums | None:
+    """Sums of uncommon rewards behind the means, or behind a difference; None unless rewards take two values.
+
+    None also if units have several rounds.
+    """
+    profile, codes = question.profile, question.codes
+    values, sums = profile.two_values, profile.sums
+    if sums is None or values is None or profile.repeated_units:
+        return None
+    cells = sums.cells.about(0.0)
+    moments = cells.moments[..., codes]
+    chosen = moments[0, 0].any(axis=0)
+    coefficient = np.zeros((len(cells.rounds), len(codes), len(codes)))
+    if choice.weights == JOINT:
+        there = np.flatnonzero(chosen)
+        coefficient[:, there[:, None], there] = _joint_coefficients(question, model, codes[there])
+    else:
+        _, share = share_of(
+            batch_weights(question, choice.weights or "uniform"), cells.rounds, augmented=model is not None
+        )
+        coefficient[:, range(len(codes)), range(len(codes))] = np.nan_to_num(share)
+    if question.contrast:
+        coefficient = coefficient[:, :1] - coefficient[:, 1:]
+    return event_sums_of_cells(coefficient, moments, cells.smallest[:, codes], values)
+
+
+def _joint_coefficients(question: Question, model: Outcome | None, codes: IntArray) -> FloatArray:
+    """Coefficients of the arms' scores in their levels with shared weights; codes (k,), returns (B, k, k)."""
+    assert question.profile.sums is not None
+    products = _products(question.profile.sums.cells, () if model is None else model.covariates)
+    scores = _scores(products, question.profile.sums.cells, model)
+    some = replace(question, codes=codes)
+    batches = _batches(some, products, scores, augmented=model is not None)
+    reward = np.broadcast_to(np.eye(products.size)[1], (len(codes), products.size))
+    return np.concatenate([matrix for _, matrix, _ in batches.forms(reward)])
 
 
 def batch_weights(question: Question, kind: str) -> FloatArray:

@@ -29,7 +29,7 @@ _SHOWN = 3
 def clock_change(what: str, times: NDArray[Any]) -> str:
     """Message on times without a zone that decrease where clocks went back, and only there; otherwise empty.
 
-    Shape (n,), in the order of the rows.
+    The times have shape (n,), in the order of the rows.
     """
     times = times.astype("datetime64[us]")
     back = np.flatnonzero(times[1:] < times[:-1])
@@ -64,7 +64,7 @@ def _twice(zone: str, time: datetime) -> bool:
 
 
 def in_utc(times: NDArray[Any], zone: str, what: str, role: str, found: Findings) -> NDArray[Any]:
-    """Times on a zone's clock as instants in UTC, shapes (T,); NaT, with a problem, if there is none.
+    """Times on a zone's clock as instants in UTC, (T,); NaT, with a problem, if there is no such instant.
 
     In a repeated hour, the rows after the place at which the clock goes back belong to its second occurrence.
     """
@@ -105,7 +105,7 @@ def in_utc_from(
 
 
 def _both(times: NDArray[Any], zone: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Instants at which a zone's clock shows times, the first and the second; shapes (T,)."""
+    """First and second instants at which a zone's clock shows the given times, each of shape (T,)."""
     clock = pd.DatetimeIndex(times.astype("datetime64[us]"))
     first, second = (
         clock.tz_localize(zone, ambiguous=np.full(len(clock), early), nonexistent="NaT").tz_convert(UTC)

@@ -33,9 +33,10 @@ def clock_of(instants: NDArray[Any], zone: str | None) -> NDArray[Any]:
 
 
 def cut_to_periods(clock: NDArray[Any], every: str) -> tuple[NDArray[Any], IntArray]:
-    """Starts of the periods of clock times, and their pieces, shapes (T,).
+    """Starts of the periods that contain clock times, and pieces of these periods, each of shape (T,).
 
-    Pieces are ten minutes of an hour, hours of a day, and days and hours of a week or a month.
+    Pieces are intervals of ten minutes within an hour, hours within a day, and days and hours within a week
+    or a month.
     """
     hours, days, months = (clock.astype(f"datetime64[{unit}]") for unit in "hDM")
     # Day 0, 1 January 1970, was a Thursday, and weeks begin on Monday.

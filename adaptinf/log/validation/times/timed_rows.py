@@ -41,7 +41,7 @@ class TimedRows:
         self.found.order = row_order(sort, columns, names, self.formats, self.found)
 
     def check_periods(self, every: object, timezone: object) -> None:
-        """The period to which times are truncated, and the time zone in which they are read."""
+        """Check the period to which times are truncated, and the time zone in which they are read."""
         if every is not None and every not in PERIODS:
             self.found.add("bad-every", unlisted("'every'", PERIODS, every))
         elif every is not None and not {"round", "batch"} & set(self.roles.single):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from claims_said import says
@@ -14,6 +16,7 @@ from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.inference.winners import Winner
 from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray
 
 ROUNDS = 900
@@ -132,6 +135,50 @@ def test_frequent_outcomes_are_not_counted() -> None:
     arrays = arrays_of((200, 200))
     result = ArmMeans(log_of(arrays)).fit()
     assert GAMMA() not in result.reference.name
+
+
+def batched(events: tuple[int, int], step: float = 1.0, origin: float = 0.0) -> AdaptiveLog:
+    """The same rows in batches, in which propensities are constant."""
+    arrays = arrays_of(events, step, origin)
+    batch = np.arange(ROUNDS) // 90
+    share = np.array([0.5, 0.3, 0.6, 0.2, 0.7, 0.4, 0.5, 0.8, 0.3, 0.6])[batch]
+    both = np.column_stack([1.0 - share, share])
+    own = both[np.arange(ROUNDS), arrays.action]
+    changed = replace(arrays, propensity=own, propensities=both, batch=batch)
+    return AdaptiveLog.from_arrays(changed, arms=("a", "b"), context_free=True)
+
+
+@pytest.mark.parametrize("events", [(3, 6), (0, 8), (7, 12), (3, 200)])
+@pytest.mark.parametrize("coding", [(1.0, 0.0), (-1.0, 1.0)])
+def test_sums_have_the_limits_of_rows(events: tuple[int, int], coding: tuple[float, float]) -> None:
+    log = batched(events, *coding)
+    sums = Sums.of_log(log)
+    for weights in ("joint", "uniform", "sqrt"):
+        fits = [ArmMeans(one).fit("ipw", weights, stationary=weights == "sqrt") for one in (log, sums)]
+        rows, same = (fit.conf_int().to_numpy() for fit in fits)
+        np.testing.assert_allclose(same, rows, rtol=1e-9, atol=1e-12, equal_nan=True)
+        assert says(fits[1].notes, rare_outcomes.COUNTED, enough=10) == says(
+            fits[0].notes, rare_outcomes.COUNTED, enough=10
+        )
+    for weights in ("combined", "uniform"):
+        pair = [Contrast(one, treatment="b", control="a").fit("ipw", weights) for one in (log, sums)]
+        np.testing.assert_allclose(pair[1].conf_int(), pair[0].conf_int(), rtol=1e-9, equal_nan=True)
+        assert pair[1].reference.name == pair[0].reference.name
+    by_default = recommend(sums).methods[0].verdict
+    assert by_default.unanswered == 0
+    assert np.isfinite(ArmMeans(sums).fit().conf_int().to_numpy()).all()
+
+
+def test_sums_of_other_rewards_are_not_counted() -> None:
+    """Amounts of single rewards are not known from sums."""
+    arrays = arrays_of((3, 6))
+    rewards = arrays.reward * np.linspace(1.0, 2.0, ROUNDS)
+    log = batched((3, 6))
+    other = replace(log.arrays, reward=rewards)
+    sums = Sums.of_log(AdaptiveLog.from_arrays(other, arms=("a", "b"), context_free=True))
+    result = ArmMeans(sums).fit("ipw")
+    assert GAMMA() not in result.reference.name
+    assert np.isnan(result.conf_int().to_numpy()[0]).all()
 
 
 def test_very_long_logs_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,6 +152,14 @@ def test_lengths_of_starved_arms_are_not_foretold(
         assert math.isfinite(lengths[f"aipw with {kind} weights"]) == known
 
 
+def test_lengths_are_relative_to_the_first_that_is_known() -> None:
+    frame = recommend(starved(0.5, 0.9), "arm-means").frame
+    known = frame["length"].dropna()
+    assert np.isnan(frame["length"].iloc[0])
+    assert known.iloc[0] == 1.0
+    assert len(known) > 1
+
+
 def test_widths_of_sequences_stay_within_the_range() -> None:
     lengths = shown(recommend(starved(0.5, 0.9), "arm-means"))
     named = {name: length for name, length in lengths.items() if "sequence" in name}
