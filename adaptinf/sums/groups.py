@@ -14,7 +14,7 @@ from adaptinf.log.validation.frame_columns import FAULTS, Column, Findings, Labe
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
 from adaptinf.sums.covariate_products import COVARIATE
-from adaptinf.texts import absent
+from adaptinf.texts import absent, several
 from adaptinf.typing import FloatArray, IntArray
 
 Key = tuple[Label, ...]
@@ -29,6 +29,10 @@ _OF_GROUPS = (
     "an arm has propensity 0 in a batch for some groups but not for others: drop the rows that could not "
     "receive it, or form separate Sums of them"
 )
+
+_CHANCE = 100
+"""Number of rounds from which equal sums of different rounds are implausible."""
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +202,33 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
     if sometimes_impossible(cells):
         raise ParameterError("Sums", [otherwise])
     return cells, batches
+
+
+def rounds_of_both(first: Parts, second: Parts) -> list[str]:
+    """A problem with sums that contain the same rounds: every batch that both have is the same in both."""
+    pairs = [(first.by_group[key], second.by_group[key]) for key in first.by_group if key in second.by_group]
+    rounds, shared = 0.0, dict[Any, None]()
+    for (cells, batches), (others, other_batches) in pairs:
+        common, mine, theirs = np.intersect1d(batches, other_batches, return_indices=True)
+        one, other = cells.of(mine), others.about(cells.centre).of(theirs)
+        if not (_equal(one.moments, other.moments) and np.array_equal(one.smallest, other.smallest)):
+            return []
+        rounds += float(one.rounds.sum())
+        shared |= dict.fromkeys(common.tolist())
+    if rounds < _CHANCE:
+        return []
+    names = several(list(map(str, shared)), 3)
+    return [
+        f"the sums of every batch that both have, {names} ({rounds:,.0f} rounds), are the same: add "
+        "each round once (if the rounds differ, give their batches different names)"
+    ]
+
+
+def _equal(one: FloatArray, other: FloatArray) -> bool:
+    """Whether sums are equal up to rounding, as part of the largest of their kind; (5, 4, B, K)."""
+    size = np.nanmax(np.abs(one), axis=(2, 3), initial=0.0, keepdims=True)
+    both_unknown = np.isnan(one) & np.isnan(other)
+    return bool(np.all((np.abs(one - other) <= _ROUNDING * size) | both_unknown))
 
 
 class Grouped:

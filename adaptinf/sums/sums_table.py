@@ -22,7 +22,7 @@ from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.log.validation.metadata import check_metadata
 from adaptinf.parameters import FINITE, check, refuse
 from adaptinf.sums.covariate_columns import WithFurther, further_columns, further_roles
-from adaptinf.sums.groups import Grouped, Parts
+from adaptinf.sums.groups import Grouped, Parts, rounds_of_both
 from adaptinf.sums.storage import StoredSums, frame_of, read_stored, write_stored
 from adaptinf.sums.sums_of_log import parts_of_log
 from adaptinf.sums.sums_reading import read_parts
@@ -362,7 +362,7 @@ class Sums(WithFurther, Grouped, Promises):
         """Sums over the rounds of both, which must be disjoint."""
         if not isinstance(other, Sums):
             return NotImplemented
-        refuse("Sums", other_trials(self, other))
+        refuse("Sums", other_trials(self, other) or rounds_of_both(self._parts, other._parts))
         counts = {
             name: None if None in (pair := (getattr(self, name), getattr(other, name))) else int(np.sum(pair))
             for name in ADDED

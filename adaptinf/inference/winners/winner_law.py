@@ -45,17 +45,18 @@ class NoisyChoice:
         gaps = every[contest.won] - every[others]
         return cls(CubicSpline(at, log_choice(gaps.T, float(noise[contest.won]), noise[others])))
 
-    def log_distribution(self, x: float, mean: float, low: float, high: float) -> float:
-        """Log of the estimate's distribution function at x, given the selection and a value in [low, high].
+    def log_tail(self, x: float, mean: float, low: float, high: float, *, upper: bool) -> float:
+        """Log probability of the estimate's tail below (or above) x, given the selection.
 
-        Limits beyond 12 standard errors of the estimate are replaced by that distance.
+        It is known to lie in [low, high]; limits beyond 12 standard errors from it are replaced by that
+        distance.
         """
         first, last = float(self.log_chance.x[0]), float(self.log_chance.x[-1])
         low, high = max(low, first), min(high, last)
         if not low < x < high:
-            return -np.inf if x <= low else 0.0
+            return 0.0 if (x <= low) == upper else -np.inf
         below, above = self._log_mass(mean, low, x), self._log_mass(mean, x, high)
-        return float(below - np.logaddexp(below, above))
+        return float((above if upper else below) - np.logaddexp(below, above))
 
     def _log_mass(self, mean: float, low: float, high: float) -> float:
         """Log of the integral of the normal density around a mean times the selection probability."""
@@ -124,8 +125,17 @@ def log_between(low: float, high: float) -> float:
     return math.log1p(-math.exp(float(log_ndtr(low))) - math.exp(float(log_ndtr(-high))))
 
 
-def log_distribution(x: float, mean: float, low: float, high: float) -> float:
-    """Log of a normal distribution function at x with variance 1, given a value in [low, high]."""
+Tail = Callable[..., float]
+"""Log probability of a tail, by x, the mean, low, high and whether it is the upper tail: see `log_tail`."""
+
+
+def log_tail(x: float, mean: float, low: float, high: float, *, upper: bool) -> float:
+    """Log probability that a normal variable is below (or above) x, given a value in [low, high]; variance 1.
+
+    Each tail is computed by itself, because the other one loses it in rounding when it is small.
+    """
+    if upper:
+        x, mean, low, high = -x, -mean, -high, -low
     if x <= low:
         return -math.inf
     if x >= high:
@@ -142,16 +152,19 @@ def mean_at(
     low: float,
     high: float,
     window: float = math.inf,
-    law: Callable[[float, float, float, float], float] = log_distribution,
+    law: Tail = log_tail,
+    *,
+    upper: bool = False,
 ) -> float:
-    """The mean for which the distribution given [low, high] has a certain probability at x, within `window`.
+    """The mean for which the lower (or upper) tail at x, given [low, high], has a probability, in `window`.
 
-    The distribution function decreases in the mean, from 1 to 0.
+    The probability of the lower tail decreases in the mean, from 1 to 0, and that of the upper one increases.
     """
+    sign = -1.0 if upper else 1.0
 
     def gap(mean: float) -> float:
         ends = max(low, mean - window), min(high, mean + window)
-        return max(law(x, mean, *ends), -1e300) - log_probability
+        return sign * (max(law(x, mean, *ends, upper=upper), -1e300) - log_probability)
 
     if math.isfinite(window):
         return _root(gap, x - window, x + window)
@@ -206,7 +219,7 @@ class WinnerLaw(EnclosedReference):
     tied : bool
         Whether another estimate is equally high, or nearly.
     law : callable
-        Log of the distribution function at a value, by the mean and limits of the estimate.
+        Log probability of either tail at a value, by the mean and limits of the estimate.
     """
 
     family: int
@@ -216,7 +229,7 @@ class WinnerLaw(EnclosedReference):
     scale: float
     method: str
     tied: bool
-    law: Callable[[float, float, float, float], float] = log_distribution
+    law: Tail = log_tail
     exact: bool = field(default=False, init=False)
     statistic, normal, uses_std_error = "z", False, False
 
@@ -235,7 +248,7 @@ class WinnerLaw(EnclosedReference):
         if noise is not None:
             own, choice = float(direction @ x) / scale, NoisyChoice.of(x, sigma, contest, noise, scale)
             ends = -math.inf, math.inf
-            return cls(contest.family, own, *ends, scale, method, tied=False, law=choice.log_distribution)
+            return cls(contest.family, own, *ends, scale, method, tied=False, law=choice.log_tail)
         low, high = contest.limits(x, sigma)
         tied = contest.tied(x, sigma, NEAR if method == "hybrid" else 0.0)
         own = float(direction @ x) / scale
@@ -272,8 +285,8 @@ class WinnerLaw(EnclosedReference):
             # beta) level = alpha.
             level = (alpha - beta) / (1.0 - beta)
         window = self._window(alpha)
-        logs = math.log1p(-0.5 * level), math.log(0.5 * level)
-        ends = [mean_at(log, self.own, self.low, self.high, window, self.law) for log in logs]
+        of = math.log(0.5 * level), self.own, self.low, self.high, window, self.law
+        ends = [mean_at(*of, upper=upper) for upper in (True, False)]
         return np.array([ends]) * self.scale
 
     def enclosure(self, log_alpha: float) -> FloatArray:

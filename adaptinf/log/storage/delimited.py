@@ -18,7 +18,7 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.dialects import NAMES, Dialect, decoded, decompressed, separator
 from adaptinf.log.storage.header import COLUMNS, HEADER_CHARACTERS, check_size
-from adaptinf.log.storage.text_columns import Typed, Use, decimal_mark, number_of, typed
+from adaptinf.log.storage.text_columns import DOTTED, Typed, Use, decimal_mark, number_of, typed
 from adaptinf.log.validation.frame_columns import EXACT
 from adaptinf.parameters import refuse
 
@@ -61,7 +61,7 @@ class Delimited:
         }
         numbers = {name: counts[name] for name in counts if uses[name] in ("number", "context")}
         numbers |= {name: _LIKE[plain.dtype.kind] for name, plain in columns.items()}
-        mark, readings, problems = decimal_mark(numbers, self.dialect.decimal)
+        mark, readings, problems = decimal_mark(numbers, self.dialect.decimal, self.sep)
         for name, (places, distinct) in codes.items():
             found = typed(uses[name], name, counts[name], mark, self.dialect.missing_values, keep)
             where = self._where(places, distinct, found.odd) if found.odd else ""
@@ -97,6 +97,8 @@ class Delimited:
             values: NDArray[Any] = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
+        if self.sep == ";" and pc.any(pc.match_substring_regex(texts, DOTTED)).as_py():
+            return None  # Points may separate thousands.
         return values if bool((np.abs(values) < EXACT).all()) else None
 
     def _field(self, name: str) -> NDArray[Any]:

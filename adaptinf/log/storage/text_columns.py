@@ -24,6 +24,9 @@ COMMA_NUMERAL = r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?"
 INFINITE = r"[-+]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY]|Infinity)"
 FLAGS = ("True", "False", "TRUE", "FALSE", "true", "false")
 _GROUPED = re.compile(r"[-+]?[0-9]{1,3}(,[0-9]{3})+")
+DOTTED = r"^\s*[-+]?[1-9][0-9]{0,2}\.[0-9]{3}\s*$"
+"""Texts in which the point can separate thousands as well as decimals."""
+_DOTTED = re.compile(DOTTED)
 CODE = re.compile(r"0[0-9]+")
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -224,22 +227,32 @@ def plainly_written(bare: str) -> bool:
 
 
 def decimal_mark(
-    columns: Mapping[str, Collection[str]], given: str | None
+    columns: Mapping[str, Collection[str]], given: str | None, sep: str
 ) -> tuple[str, list[Reading], list[str]]:
-    """The decimal mark in columns of numbers, from their distinct texts, with remarks or problems."""
+    """The decimal mark in columns of numbers, from their distinct texts, with remarks or problems.
+
+    Points between thousands are possible in files separated by semicolons, as are decimal commas.
+    """
     if given is not None:
         return given, [], []
     texts = [(name, text.strip()) for name, found in columns.items() for text in found]
     commas = [(name, bare) for name, bare in texts if "," in bare and _NUMERALS[","].fullmatch(bare)]
-    if not commas or any("." in bare and _NUMERALS["."].fullmatch(bare) for _, bare in texts):
-        return ".", [], []
+    points = [(name, bare) for name, bare in texts if "." in bare and _NUMERALS["."].fullmatch(bare)]
+    if points or not commas:
+        unclear = sep == ";" and all(_DOTTED.fullmatch(bare) for _, bare in points)
+        names = {name for name, _ in points}
+        long = any(name in names and len(bare.lstrip("+-")) > 3 and bare.isdecimal() for name, bare in texts)
+        return ".", [], _ambiguous(points, ".") if unclear and not long else []
     if all(_GROUPED.fullmatch(bare) for _, bare in commas):
-        name, bare = commas[0]
-        sense = f"{bare.replace(',', '.')} or {bare.replace(',', '')}"
-        told = (
-            f"column {name!r} contains {bare!r}, which can mean {sense}: set decimal=',' for the first "
-            "meaning"
-        )
-        return ".", [], [told]
+        return ".", [], _ambiguous(commas, ",")
     name, bare = next((name, bare) for name, bare in commas if not _GROUPED.fullmatch(bare))
     return ",", [Reading("dialect", claims.DECIMAL_COMMA(example=bare, name=name))], []
+
+
+def _ambiguous(texts: Sequence[tuple[str, str]], mark: str) -> list[str]:
+    """A problem with numbers whose mark separates decimals or thousands; texts with their columns."""
+    return [
+        f"column {name!r} contains {bare!r}, which can mean {bare.replace(mark, '.')} or "
+        f"{bare.replace(mark, '')}: set decimal={mark!r} for the first meaning"
+        for name, bare in texts[:1]
+    ]

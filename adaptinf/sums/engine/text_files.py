@@ -96,7 +96,8 @@ class TextFiles:
         """
         seen = {name: self._texts(name) for name in uses}
         numbers = {name: seen[name] for name, use in uses.items() if use in ("number", "context")}
-        mark, _, problems = decimal_mark(numbers, self.dialect.decimal)
+        sep = ";" if ";" in self.seps else self.seps[0]
+        mark, _, problems = decimal_mark(numbers, self.dialect.decimal, sep)
         found = {
             name: typed(use, name, seen[name], mark, self.dialect.missing_values)
             for name, use in uses.items()
@@ -150,8 +151,11 @@ class TextFiles:
             return dict(rows)
         bare = f"trim({column})"
         kinds = {
-            "plain": f"regexp_full_match({bare}, '-?(0|[1-9][0-9]{{0,14}})')",
-            "point": f"regexp_full_match({bare}, '-?[0-9]*[.][0-9]+')",
+            "plain": f"regexp_full_match({bare}, '-?(0|[1-9][0-9]{{0,2}})')",
+            "long": f"regexp_full_match({bare}, '-?[1-9][0-9]{{3,14}}')",
+            "dotted": f"regexp_full_match({bare}, '-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}')",
+            "point": f"regexp_full_match({bare}, '-?[0-9]*[.][0-9]+') AND NOT "
+            f"regexp_full_match({bare}, '-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}')",
             "comma": f"regexp_full_match({bare}, '-?[0-9]*,[0-9]{{1,2}}|-?[0-9]*,[0-9]{{4,}}')",
             "group": f"regexp_full_match({bare}, '-?[0-9]{{1,3}}(,[0-9]{{3}})+')",
         }

@@ -170,6 +170,18 @@ def test_what_can_be_read_in_two_ways_is_refused_with_a_guess(tmp_path: Path) ->
         "column 'y' contains '1,250', which can mean 1.250 or 1250: set decimal=',' for the first"
     ) in refusal(place)
     assert ai.read_log(place, **ROLES, decimal=",").arrays.reward.tolist() == [1.25, 3.4]
+    place.write_text("arm;y;p\na;3.560;1\nb;689;1\n")
+    assert (
+        "column 'y' contains '3.560', which can mean 3.560 or 3560: set decimal='.' for the first"
+    ) in refusal(place)
+    assert ai.read_log(place, **ROLES, decimal=".").arrays.reward.tolist() == [3.56, 689.0]
+    for clear in ("arm;y;p\na;3.56;1\nb;1.250;1\n", "arm;y;p\na;0.125;1\nb;1.250;1\n"):
+        place.write_text(clear)
+        assert ai.read_log(place, **ROLES).arrays.reward.tolist()[1] == 1.25
+    place.write_text("arm;y;p\na;3.560;1\nb;1689;1\n")  # a thousand without a point
+    assert ai.read_log(place, **ROLES).arrays.reward.tolist() == [3.56, 1689.0]
+    place.write_text("arm,y,p\na,3.560,1\nb,689,1\n")
+    assert ai.read_log(place, **ROLES).arrays.reward.tolist() == [3.56, 689.0]
     place.write_text("arm,y;z,p\na,1,1\nb,2,1\n")  # the rows tell that the semicolon belongs to a name
     assert ai.read_log(place, action="arm", reward="y;z", propensity="p").n_rounds == 2
 

@@ -146,6 +146,20 @@ def test_many_texts_are_read_by_the_kinds_that_there_are(
     assert sums.batches.tolist() == list(range(9))
 
 
+@pytest.mark.parametrize(("clear", "fine"), [("0.5", True), ("1.25", True), ("1689", True), ("689", False)])
+def test_points_between_thousands_are_found_among_many_texts(
+    clear: str, fine: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_files, "_DISTINCT", 3)
+    place = tmp_path / "x.csv"
+    rows = [f"{arm};{row}.560;{row}" for row in range(1, 9) for arm in ("a", "b")]
+    place.write_text("\n".join(["arm;y;day", *rows, f"a;{clear};1"]) + "\n")
+    if fine:
+        assert ai.aggregate(place, action="arm", reward="y", batch="day").n_rounds == 17
+    else:
+        assert "which can mean 1.560 or 1560: set decimal='.'" in str(refusal(place, propensity=None))
+
+
 def test_what_is_said_is_taken_and_what_is_ambiguous_refused(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_text("arm;y;day\na;1,250;1\nb;3,400;1\n")
@@ -153,6 +167,10 @@ def test_what_is_said_is_taken_and_what_is_ambiguous_refused(tmp_path: Path) -> 
     assert "which can mean 1.250 or 1250: set decimal=','" in str(refusal(place, **plain))
     sums = ai.aggregate(place, action="arm", reward="y", batch="day", reading={"decimal": ","}, centre=0.0)
     assert sums.frame["sum"].tolist() == [1.25, 3.4]
+    place.write_text("arm;y;day\na;3.560;1\nb;689;1\n")
+    assert "which can mean 3.560 or 3560: set decimal='.'" in str(refusal(place, **plain))
+    sums = ai.aggregate(place, action="arm", reward="y", batch="day", reading={"decimal": "."}, centre=0.0)
+    assert sums.frame["sum"].tolist() == [3.56, 689.0]
     how = {"sep": ";", "encoding": "cp1252"}
     place.write_bytes("arm;y;day\nä;1;1\nb;3;1\n".encode("cp1252"))
     assert "line 2 is not UTF-8 text" in str(refusal(place, **plain))

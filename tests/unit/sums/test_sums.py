@@ -275,3 +275,18 @@ def test_two_values_are_recognised_about_any_centre() -> None:
             first, squares = cells.moments[0, 1] * factor, cells.moments[0, 2] * factor**2
             assert other_value(first, squares) == pytest.approx(factor, rel=1e-9)
             assert other_value(first + factor * np.eye(6, 2) * 0.5, squares) is None
+
+
+def test_rounds_that_both_have_are_not_added_twice() -> None:
+    whole, pieces = split(np.random.default_rng(7), 2)
+    names = NAMES | {"sum_cubes": "cubes", "nonzero": "others"}
+    sums, first, second = (ai.Sums(each, **names) for each in (whole, *pieces))
+    early = ai.Sums(whole[whole["week"] < 3], **names)
+    centred = ai.Sums(whole.assign(total=whole["total"] * (1.0 + 1e-13)), **names)
+    for one, same in ((sums, sums), (sums, early), (early, sums), (sums, centred)):
+        with pytest.raises(ParameterError, match=r"that both have, 1, 2.* are the same: add each round once"):
+            one + same
+    assert (first + second).n_rounds == 1200  # the same batches, with other rounds
+    few = table().assign(users=[8, 8, 6, 9, 5, 9], total=[4, 5, 3, 6, 2, 7], squares=[4, 5, 3, 6, 2, 7])
+    small = ai.Sums(few.assign(share=[0.5, 0.5, 0.4, 0.6, 0.35, 0.65]), **NAMES)
+    assert (small + small).n_rounds == 90  # too few to exclude chance

@@ -15,7 +15,8 @@ from scipy.optimize import brentq
 import adaptinf as ai
 from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.winners.winner_law import NEAR, log_between, log_distribution
+from adaptinf.inference.winners.contest import Contest
+from adaptinf.inference.winners.winner_law import NEAR, WinnerLaw, log_between, log_tail
 from adaptinf.typing import FloatArray
 
 METHODS = ("hybrid", "conditional", "projection")
@@ -111,8 +112,31 @@ class TestTails:
         assert log_between(*ends) == pytest.approx(exact, rel=1e-9, abs=1e-14)
 
     def test_a_law_far_outside_its_limits_is_at_the_nearer_end(self) -> None:
-        assert log_distribution(1.5, -1e9, 1.0, 2.0) == pytest.approx(0.0, abs=1e-12)
-        assert log_distribution(1.5, 1e9, 1.0, 2.0) < -1e6
+        assert log_tail(1.5, -1e9, 1.0, 2.0, upper=False) == pytest.approx(0.0, abs=1e-12)
+        assert log_tail(1.5, 1e9, 1.0, 2.0, upper=False) < -1e6
+        assert log_tail(1.5, 1e9, 1.0, 2.0, upper=True) == pytest.approx(0.0, abs=1e-12)
+        assert log_tail(1.5, -1e9, 1.0, 2.0, upper=True) < -1e6
+
+    @pytest.mark.parametrize("size", [2.0, 9.0, 12.0, 20.0])
+    def test_pvalues_far_in_either_tail(self, size: float) -> None:
+        """Twice the smaller tail of the truncated normal, also where the larger one rounds to 1."""
+        x, sigma = np.array([30.0, 25.0, 0.0]), np.eye(3)
+        law = WinnerLaw.of(x, sigma, "conditional", Contest.of_mean(x))
+        for mean in (30.0 - size, 30.0 + size):
+            with mpmath.workdps(300):
+                known = mpmath.ncdf(-(25 - mpmath.mpf(mean)))
+                above = mpmath.ncdf(-(30 - mpmath.mpf(mean))) / known
+                exact = float(mpmath.log(2 * min(above, 1 - above)))
+            assert law.log_pvalues(mean)[0] == pytest.approx(exact, rel=1e-9)
+
+    def test_a_noisy_choice_has_both_tails(self) -> None:
+        x, sigma = np.array([3.0, 1.0]), np.eye(2)
+        law = WinnerLaw.of(x, sigma, "conditional", Contest.of_mean(x), np.full(2, 0.5)).law
+        for mean in (-4.0, 1.0, 3.0, 6.0):
+            below, above = (law(3.0, mean, -math.inf, math.inf, upper=upper) for upper in (False, True))
+            assert math.exp(below) + math.exp(above) == pytest.approx(1.0, rel=1e-12)
+        far = law(3.0, -6.0, -math.inf, math.inf, upper=True)
+        assert -60.0 < far < math.log(1e-14)
 
 
 class TestCoverage:
