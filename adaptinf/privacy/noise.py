@@ -3,14 +3,15 @@
 A kernel does not distinguish whether its noise is drawn now or was drawn before: it calls ``laplace(source,
 scale)``, ``gaussian(source, scale)`` and ``uniform(source)``, and the type of ``source`` decides.
 
-================== ===================================================================== source what a call
-gives ================== ===================================================================== Generator a
-fresh draw (the simulation backend: fast, seedable, **not private**) `Buffer` the next value that was drawn in
-advance `Recorder` zero, after the scale that was requested has been noted `Nodes` by ``named_laplace``: the
-noise of a named node, zero where it is not known yet `Told` no noise, but sums that have theirs already,
-which a kernel takes in place of its own `Fixed` coins that all fall alike, and no noise: a choice made again
-from what was released ==================
-=====================================================================
+A ``Generator`` gives a fresh draw: the simulation backend, which is fast, seedable and **not private**. The
+other sources are the following:
+
+- `Buffer`: the next value that was drawn in advance.
+- `Recorder`: zero, after the scale that was requested has been recorded.
+- `Nodes`, by ``named_laplace``: the noise of a named node, or zero if it is not known yet.
+- `Told`: no noise, but sums that already include theirs, which a kernel uses in place of its own.
+- `Fixed`: uniform numbers that are all the same, and no noise, so that a choice is made again from what was
+  released.
 """
 
 from __future__ import annotations
