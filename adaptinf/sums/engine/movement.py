@@ -25,10 +25,10 @@ _HOURS = 24
 
 
 def moving_pvalue(frame: pd.DataFrame) -> float:
-    """P-value for equal shares in all pieces of a batch (and group), over batches.
+    """P-value for the hypothesis that arms' shares are equal in all pieces of each batch (and group).
 
-    Pieces are ten minutes of an hour, hours of a day, and for a week or month its days and the hours of all
-    of these, with twice the smaller p-value.
+    The pieces of an hour last ten minutes, and those of a day one hour. A week or a month is divided both
+    into days and into hours, and the result is twice the smaller p-value.
     """
     whole = frame[frame[[BATCH, ARM]].notna().all(axis=1)]
     pieces = whole[WITHIN].to_numpy(dtype=np.int64)
@@ -40,7 +40,7 @@ def moving_pvalue(frame: pd.DataFrame) -> float:
 
 
 def together(frame: pd.DataFrame) -> pd.DataFrame:
-    """Merge the rows for a batch and arm (and group) over pieces."""
+    """Merge the rows for the pieces of each batch and arm (and group)."""
     keys = _keys(frame, BATCH, ARM)
     ways = {
         str(name): "min"
@@ -59,12 +59,12 @@ def _keys(frame: pd.DataFrame, *first: str) -> list[str]:
 
 
 def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count: FloatArray) -> float:
-    """P-value for Pearson's statistics, summed over tables of rows and columns, one per stratum.
+    """P-value of the sum of Pearson's chi-squared statistics over contingency tables, one per stratum.
 
-    Shapes: stratum, row, column, count (n,), an entry for each cell or for parts of it.
+    All arguments have shape (n,). A cell may have several entries, whose counts are added.
 
-    Given the margins, the sum has a known mean and variance, and approximately the distribution of a multiple
-    of a chi-squared variable with the same mean and variance.
+    Given the margins, the mean and the variance of the sum are known. Its distribution is approximated by
+    that of a multiple of a chi-squared variable with the same mean and variance.
     """
     parts = pd.DataFrame({"stratum": stratum, "row": row, "column": column, "count": count})
     cells = parts.groupby(["stratum", "row", "column"], as_index=False)["count"].sum()
@@ -94,7 +94,7 @@ def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count
 
 
 def _margin(sums: pd.Series[float], size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Number of a margin's entries by stratum, and the sum over them of the table's total; size (S,)."""
+    """For each stratum, the number of entries of a margin, and the sum of their inverses times the total."""
     stratum = sums.index.get_level_values("stratum")
     entries = np.asarray(sums.groupby(stratum).size(), dtype=np.float64)
     inverse = np.asarray((1.0 / sums).groupby(stratum).sum(), dtype=np.float64)
