@@ -168,9 +168,11 @@ def aggregate(
     MissingDependencyError
         If files are given and DuckDB is not installed.
 
-    Notes ----- The checks and their messages are the same as for the rows of a log, regardless of the engine
-    that stores the table. The query groups the rows once and returns one row for each batch and arm. It sums
-    rewards, their squares and their cubes, and computes the smallest and largest value of each propensity. If
+    Notes
+    -----
+    The checks and their messages are the same as for the rows of a log, regardless of the engine that stores
+    the table. The query groups the rows once and returns one row for each batch and arm. It sums rewards,
+    their squares and their cubes, and computes the smallest and largest value of each propensity. If
     propensities vary within a batch and arm, sums divided by powers of the propensities are also needed. If
     the first 1,000 rows show such variation, the same query computes these sums; otherwise, a second query is
     necessary. Each denominator or covariate adds 7 columns to the query's result (25 if the query divides by

@@ -159,9 +159,11 @@ class Sums(WithFurther, Grouped, Promises):
     ParameterError
         If the frame is not a table, or the centre is not a number.
 
-    Notes ----- Results equal those that the rows would give with ``outcome="batch-mean"``. Weights must be
-    the same for all rounds of a batch. Methods that need individual rounds raise an error if they are given
-    sums. `Sums` over different rounds are combined by ``a + b``.
+    Notes
+    -----
+    Results equal those that the rows would give with ``outcome="batch-mean"``. Weights must be the same for
+    all rounds of a batch. Methods that need individual rounds raise an error if they are given sums. `Sums`
+    over different rounds are combined by ``a + b``.
 
     Examples
     --------
