@@ -205,7 +205,7 @@ class Difference:
 
 
 class ArmModel(Protocol):
-    """What code that fits `ArmMeans` or `Contrast` again, with covariates or at bounds, needs of them."""
+    """The interface of `ArmMeans` and `Contrast`, used to fit them again with covariates or at bounds."""
 
     log: AdaptiveLog
 

@@ -56,7 +56,7 @@ class ArmMethod(MethodRecord[Question]):
     no_weights: str = ""
     """The name of the method in a refusal of weights; empty if the method accepts weights."""
     contrast_only: bool = False
-    """Whether it estimates only differences; `fit` then returns a `Difference` and chooses its own test."""
+    """Whether the method estimates only differences; its `fit` then selects the test."""
     baseline: bool = False
     """Whether the method also runs when it is not valid, as a naive baseline."""
     takes_gaps: bool = False

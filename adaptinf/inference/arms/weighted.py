@@ -67,7 +67,7 @@ _RARELY_DRAWN = 1e-3
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
-    """The kinds of weights in order; those that are valid under drift come first, unless there is none."""
+    """The kinds of weights, starting with those valid under drift unless means are known to be constant."""
     shared = (COMMON, "uniform") if question.contrast else (JOINT, "uniform")
     if question.stationary:
         return (*OWN, *shared) if question.contrast else (*OWN, *shared[::-1])
@@ -306,7 +306,7 @@ def _shares(question: Question, fit: ArmFit) -> FloatArray:
 
 
 def _of_counts(question: Question, verdict: Verdict) -> bool:
-    """Whether rare rewards are counted; an arm without any needs a known value for rare rewards."""
+    """Whether rare rewards are counted, which requires their value to be known or every arm to have some."""
     profile, codes = question.profile, question.codes
     if profile.sums is not None:
         return profile.two_values is not None and not profile.repeated_units

@@ -184,7 +184,7 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
 
 
 ALARM = 5e-4
-"""If the p-value times the number of comparisons is below this threshold, arms are taken to differ in a covariate."""
+"""If the p-value times the number of comparisons is below this, arms are taken to differ in a covariate."""
 _LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
 """Largest contribution of one round, in standard deviations, for which a sum is treated as normal; the second
 value is for estimated variances."""

@@ -28,7 +28,7 @@ class PairTable:
     def means(
         self, profile: LogProfile, pair: IntArray, weights: str | None, model: Outcome | None
     ) -> ScoreMeans | None:
-        """Estimates of both means of one of the pairs; None if one pass is not enough for all; pair (2,)."""
+        """Estimates of both means of a pair, from one pass for all pairs; None if that is not possible."""
         if not self.at_once or profile is not self.profile or not self._serves(weights, model):
             return None
         place = int(np.flatnonzero(self.codes[:, 0] == pair[0])[0])
