@@ -52,8 +52,8 @@ def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
     Shapes: group (T,), the block of batches to which each round belongs.
 
     The score of arm k is Gamma_t = m_t + 1{A_t = k} (Y_t - m_t) / e_t, where m_t is the arm's mean reward so
-    far (before its first reward, the mean over all arms). Round 0, before which nothing is known, has weight
-    0. The slope on time, x_t = (t + 1/2) / T, is estimated by least squares with the weights h_t of the
+    far (before its first reward, the mean over all arms). Nothing is known before round 0, so its weight is
+    zero. The slope on time, x_t = (t + 1/2) / T, is estimated by least squares with the weights h_t of the
       scores:
 
         sum h (x - c) Gamma / sum h (x - c)^2,    c = sum h x / sum h,

@@ -297,7 +297,7 @@ def bin_checks(
 
 
 def few_choices() -> str:
-    """The statement that there are too few random choices for a test of counts."""
+    """The statement that random choices are too few for a test of counts."""
     return claims.FEW_CHOICES(least=LEAST_VARIANCE)
 
 

@@ -40,7 +40,7 @@ class PolicySnapshots:
     ----------
     starts : sequence of int, shape (B,), or None
         Row of the log, counted from 0, at which each batch starts: increasing numbers, the first of which is
-        0. If None, the log's own batches are used.
+        zero. If None, the log's own batches are used.
     policies : sequence, shape (B,)
         For each batch, one of: a callable that takes a frame of n contexts (the log's context columns) and
         returns an (n, K) array in the order of ``log.arms``, or a frame with one column per arm; a fitted
