@@ -127,7 +127,7 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
 def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> IntArray:
     """The rounds in which some column differs, beyond rounding, from the previous round in the same place.
 
-    Shapes: values (T, k), place (T,). Places are in order; None means that there is only one.
+    Shapes: values (T, k), place (T,). Places are in order; None stands for a single place.
     """
     found, step = [np.zeros(0, dtype=np.int64)], max(1, _PIECE // max(1, values.shape[1]))
     for start in range(1, len(values), step):
