@@ -221,8 +221,8 @@ class CATE:
             distribution whose degrees of freedom are the smaller arm's effective number of rewards minus 1.
             ``"released"`` uses only the log's private releases.
         pooled : bool
-            Use the difference in means over every round of the estimation phase, not only those marked as
-            randomised; the propensities must be constant within each group.
+            Whether the difference in means uses every round of the estimation phase, not only rounds marked
+            as randomised. Propensities must then be constant within each group.
         weights : {"combined", "uniform", "sqrt"}, optional
             Weights of the AIPW scores. If the propensities of both arms are known, the default is combined
             weights: one weight for both arms, (1/e1 + 1/e0)^(-1/2), so that common drift cancels. It is

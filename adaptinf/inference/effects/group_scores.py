@@ -37,8 +37,9 @@ class GroupEffects:
 
     `count` is the number of rewards of each arm, and `used` the number of those with a weight. If d are the
     influences of an arm's mean, its error is (sum d^2)^(1/2), and its skewness is sum d^3 / (sum d^2)^(3/2).
-    `correlation` is that of the two means. The squared skewness of an arm's mean is the squared skewness of
-    the rewards times `unevenness`, which is (sum g^3)^2 / (sum g^2)^3 over the arm's rounds, where g = h/e.
+    `correlation` is the correlation between the two means. The squared skewness of an arm's mean is the
+    squared skewness of the rewards times `unevenness`, which is (sum g^3)^2 / (sum g^2)^3 over the arm's
+    rounds, where g = h/e.
     """
 
     estimate: FloatArray
