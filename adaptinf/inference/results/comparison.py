@@ -224,7 +224,7 @@ class Comparison:
         return found
 
     def summary(self) -> ResultSummary:
-        """The table, with one column per result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
+        """The table with one column for each result, as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 

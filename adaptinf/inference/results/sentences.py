@@ -162,7 +162,7 @@ class _Found:
         return alike and len(controls) == 1 and self.results.null == 0.0
 
     def _against_control(self) -> str:
-        """Differences from one arm: those that are decided, the clearest first, and those that are not."""
+        """The sentence on differences from one arm: the decided ones, clearest first, and the others."""
         results, places = self.results, range(len(self.limits))
         arms = [arm_label(one.treatment) for one in results.estimands]
         decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
