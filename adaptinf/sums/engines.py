@@ -107,9 +107,9 @@ def aggregate(
         The column, or a number, for the propensity of each arm. A string instead of a mapping is a pattern
         for the columns' names with ``{arm}`` in place of the arm, or their common prefix. For a pandas or
         Polars frame, it can also name a column of lists or objects, as for `AdaptiveLog`. By default, columns
-        named ``propensity_<arm>``. They are required for the combined weights of a contrast. If there are no
-        propensities, the arms' shares of each batch are used, and an arm without rounds in a batch is treated
-        as unavailable there.
+        named ``propensity_<arm>``. These columns are required for the combined weights of a contrast. If
+        there are no propensities, the arms' shares of each batch are used, and an arm without rounds in a
+        batch is treated as unavailable there.
     by : str or list of str
         Columns whose labels define groups, and which are treated as contexts; by default none.
     denominator : str or list of str
@@ -171,8 +171,8 @@ def aggregate(
     Notes
     -----
     The checks and their messages are the same as for the rows of a log, regardless of the engine that stores
-    the table. The query groups the rows once and returns one row for each batch and arm. It sums rewards,
-    their squares and their cubes, and computes the smallest and largest value of each propensity. If
+    the table. The query groups the rows once and returns one row for each batch and arm. The query sums
+    rewards, their squares and their cubes, and computes the smallest and largest value of each propensity. If
     propensities vary within a batch and arm, sums divided by powers of the propensities are also needed. If
     the first 1,000 rows show such variation, the same query computes these sums; otherwise, a second query is
     necessary. Each denominator or covariate adds 7 columns to the query's result (25 if the query divides by

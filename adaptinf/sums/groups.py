@@ -205,7 +205,7 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
 
 
 def rounds_of_both(first: Parts, second: Parts) -> list[str]:
-    """A problem with sums that contain the same rounds: every batch that both have is the same in both."""
+    """A problem if sums contain the same rounds, because all of their common batches are the same."""
     pairs = [(first.by_group[key], second.by_group[key]) for key in first.by_group if key in second.by_group]
     rounds, shared = 0.0, dict[Any, None]()
     for (cells, batches), (others, other_batches) in pairs:
@@ -225,7 +225,7 @@ def rounds_of_both(first: Parts, second: Parts) -> list[str]:
 
 
 def _equal(one: FloatArray, other: FloatArray) -> bool:
-    """Whether sums are equal up to rounding, as part of the largest of their kind; (5, 4, B, K)."""
+    """Whether sums differ by no more than rounding, relative to the largest of their kind; (5, 4, B, K)."""
     size = np.nanmax(np.abs(one), axis=(2, 3), initial=0.0, keepdims=True)
     both_unknown = np.isnan(one) & np.isnan(other)
     return bool(np.all((np.abs(one - other) <= _ROUNDING * size) | both_unknown))

@@ -149,7 +149,7 @@ class Sums(WithFurther, Grouped, Promises):
     batched : bool
         Whether the table has batches.
     share_movement : float or None
-        P-value for the hypothesis that arms' shares are constant within batches. It is known only if
+        P-value for the hypothesis that arms' shares are constant within batches. The p-value is known only if
         `aggregate` truncated times and found no propensities; otherwise None.
 
     Raises

@@ -40,7 +40,8 @@ def private_ucb_regret(
     horizon : int or array_like
         Rounds T.
     epsilon : float or array_like
-        Positive privacy parameter; ``math.inf`` means no privacy. It is broadcast against the horizon.
+        Positive privacy parameter; ``math.inf`` means no privacy. The parameter is broadcast against the
+        horizon.
     pulls : array_like of shape (arms,), optional
         Expected number of pulls N_k of each arm. By default, the T rounds are allocated to the arms in the
         way that maximises the bound.
@@ -466,9 +467,9 @@ def ldp_transfer_exponent(
 
     Notes
     -----
-    The exponent applies if this source is more informative than all other data. It is an upper bound, which
-    assumes that contexts are as rare as gamma allows wherever arms are hard to distinguish; if they are that
-    rare in only one place, the loss is smaller.
+    The exponent applies if this source is more informative than all other data. The exponent is an upper
+    bound, which assumes that contexts are as rare as gamma allows wherever arms are hard to distinguish; if
+    they are that rare in only one place, the loss is smaller.
 
     References
     ----------
@@ -520,8 +521,8 @@ def ldp_transfer_rate(
     -------
     float or ndarray
         The right-hand side of Theorem 3.4 (or of Theorem 2.6, if there are no sources), with its constant
-        taken to be 1, in the broadcast shape of the arguments. It is not an upper bound on any regret, and it
-        exceeds `horizon` if the sources are too small for the theorem to be informative.
+        taken to be 1, in the broadcast shape of the arguments. The value is not an upper bound on any regret,
+        and it exceeds `horizon` if the sources are too small for the theorem to be informative.
 
     Notes
     -----

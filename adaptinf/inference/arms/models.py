@@ -107,16 +107,16 @@ class ArmMeans:
 
     Notes
     -----
-    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. They use the
-    rounds in which an arm could be chosen. Their t intervals are asymptotic, and the weights keep them valid
-    if propensities depend on the data. Joint weights, the default, are shared by the arms of the table. Each
-    pair is compared over the rounds in which both could be chosen, with one weight per round, h = (1 / e1 + 1
-    / e0)^(-1/2). Levels are fitted to these comparisons by least squares and shifted to the mean over all
-    rounds. A season or trend that is common to all arms then does not affect comparisons, and if the arms'
-    means move in parallel, levels are means over the period. If differences between arms clearly change over
-    time, joint weights are replaced with uniform ones, and a caution says so. Separate weights for each arm
-    (sqrt, two-point) give shorter intervals if means are constant, but make equally good arms appear
-    different if they drift. Tests of the difference between two arms (`Results.t_test`) are those of
+    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. Both use the
+    rounds in which an arm could be chosen. The t intervals of IPW and AIPW are asymptotic, and the weights
+    keep them valid if propensities depend on the data. Joint weights, the default, are shared by the arms of
+    the table. Each pair is compared over the rounds in which both could be chosen, with one weight per round,
+    h = (1 / e1 + 1 / e0)^(-1/2). Levels are fitted to these comparisons by least squares and shifted to the
+    mean over all rounds. A season or trend that is common to all arms then does not affect comparisons, and
+    if the arms' means move in parallel, levels are means over the period. If differences between arms clearly
+    change over time, joint weights are replaced with uniform ones, and a caution says so. Separate weights
+    for each arm (sqrt, two-point) give shorter intervals if means are constant, but make equally good arms
+    appear different if they drift. Tests of the difference between two arms (`Results.t_test`) are those of
     `Contrast`.
 
     ALEE computes the weights of an arm's rewards from the past alone, and needs no propensities. Its normal

@@ -30,8 +30,8 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
     -------
     ndarray, shape (k,)
         (e^epsilon - 1 + T delta) min(mean, 1 - mean). The bound is not capped, so that a vacuous bound
-        remains visible. It is uninformative if it exceeds `trivial_bias_bound`, and infinite if epsilon is
-        infinite.
+        remains visible. The bound is uninformative if it exceeds `trivial_bias_bound`, and infinite if
+        epsilon is infinite.
 
     Raises
     ------

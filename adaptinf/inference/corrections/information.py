@@ -279,11 +279,11 @@ def correct_pvalues(
     -----
     Minimising over beta has no cost: the corrected p-value is at most alpha if and only if p is at most
     ``corrected_level(alpha)``, which is a fixed function of alpha. The choice of the test may depend on the
-    actions and contexts, but not on the rewards. It may also depend on the releases if n counts every round
-    whose reward enters a release. To cover all rounds of a person, use the epsilon of a person and let n be
-    the number of persons; the test must then be valid under any dependence within a person, and one person's
-    rounds must not affect another's. Normal approximations are poor far out in the tails, so exact tests are
-    preferable.
+    actions and contexts, but not on the rewards. The choice may also depend on the releases if n counts every
+    round whose reward enters a release. To cover all rounds of a person, use the epsilon of a person and let
+    n be the number of persons; the test must then be valid under any dependence within a person, and one
+    person's rounds must not affect another's. Normal approximations are poor far out in the tails, so exact
+    tests are preferable.
 
     References
     ----------

@@ -30,8 +30,8 @@ class LinearBiasBound:
     Attributes
     ----------
     bound : float
-        Largest bias of a prediction at any of the contexts. It is the smallest valid bound, because some
-        design with Bernoulli rewards attains it.
+        Largest bias of a prediction at any of the contexts. The bound is the smallest valid bound, because
+        some design with Bernoulli rewards attains it.
     by_context : ndarray of shape (n,)
         The same bound for each context.
     absolute_weights : float

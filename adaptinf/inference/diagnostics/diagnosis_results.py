@@ -31,7 +31,7 @@ FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 class Check:
     """A row of a diagnosis.
 
-    Its claims state the finding and its consequences, or the reason why the check does not apply.
+    The claims of a row state the finding and its consequences, or the reason why the check does not apply.
     """
 
     name: str

@@ -21,7 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 SHARE, ARMS, TIME = "missing rewards", "missing by arm", "missing by batch"
 _FEW = 5.0
-"""Cells are tested exactly if the expected count of some cell is below this."""
+"""Cells are tested exactly if the expected count of some cell is below this value."""
 
 
 def missing_checks(log: AdaptiveLog) -> list[Check]:

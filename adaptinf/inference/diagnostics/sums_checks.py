@@ -146,7 +146,7 @@ MOVEMENT = "shares within batches"
 # A p-value of 0 is replaced by the smallest positive double, whose logarithm is finite.
 _TINIEST = 5e-324
 _SAME = 1e-9
-"""Propensities are treated as equal if their difference is below this."""
+"""Propensities are treated as equal if their difference is below this value."""
 
 
 def choice_checks_of_sums(

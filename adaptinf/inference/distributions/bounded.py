@@ -26,9 +26,9 @@ class BoundedDifferenceReference:
     below 19/40 alpha for all pairs of true means that differ by d and lie in their own intervals, whose joint
     level is 1 - alpha/20. Bernoulli rewards have the largest moment generating function among all rewards in
     [0, 1] with the same mean, so the bound holds for every reward distribution on [0, 1] and every sample
-    size. For 0/1 rewards, the bound exceeds the exact tail by a small factor. It is conservative at the usual
-    levels, and nearly sharp far in the tail, where a normal approximation cannot be trusted and a combination
-    of two separate intervals would lose half of the exponent.
+    size. For 0/1 rewards, the bound exceeds the exact tail by a small factor. The bound is conservative at
+    the usual levels, and nearly sharp far in the tail, where a normal approximation cannot be trusted and a
+    combination of two separate intervals would lose half of the exponent.
 
     Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables. JASA 58, 13-30.
 

@@ -114,12 +114,12 @@ def _sides(share: FloatArray, above: FloatArray, ends: FloatArray) -> FloatArray
 def event_sums_of_cells(
     coefficient: FloatArray, moments: FloatArray, smallest: FloatArray, values: tuple[float, float]
 ) -> EventSums:
-    """Sums of the uncommon one of two `values` behind k estimates, from sums by batch and arm.
+    """Sums of uncommon rewards from which k estimates are computed, if rewards have two `values`.
 
-    Shapes: coefficient (B, k, S), what a unit of a reward adds to an estimate, times the propensity e of the
-    arm that was chosen; moments (5, 4, B, S), sums of y^j / e^p as in `Cells`, about 0; smallest (B, S).
+    Shapes: coefficient (B, k, S), the weight of a reward in an estimate, times the propensity e of the chosen
+    arm, moments (5, 4, B, S), sums of y^j / e^p as in `Cells`, about 0, smallest (B, S).
 
-    One more event could have had the smallest propensity of any cell.
+    It is assumed that one more event could have had the smallest propensity of any cell.
     """
     low, high = values
     step, sums = high - low, np.zeros((3, coefficient.shape[1], 2))

@@ -92,7 +92,7 @@ class EnclosedReference:
 class NormalReference:
     """Two-sided normal tests and intervals.
 
-    They are asymptotic, and not reliable far in the tail.
+    The tests are asymptotic, and not reliable far in the tail.
     """
 
     estimate: FloatArray
@@ -120,7 +120,7 @@ class NormalReference:
 class StudentReference:
     """Two-sided t tests and intervals.
 
-    They are exact for normal rewards with equal variance within an arm, and otherwise asymptotic.
+    The tests are exact for normal rewards with equal variance within an arm, and otherwise asymptotic.
     """
 
     estimate: FloatArray
@@ -149,7 +149,7 @@ class StudentReference:
 class BinomialReference:
     """Central exact tests of success rates, with Clopper-Pearson intervals.
 
-    The p-value is twice the smaller tail, but at most 1. It is at most alpha if and only if the
+    The p-value is twice the smaller tail, but at most 1. The p-value is at most alpha if and only if the
     Clopper-Pearson interval excludes the null. The intervals are exact for independent binary rewards, given
     the action history.
     """

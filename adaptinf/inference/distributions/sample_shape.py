@@ -19,8 +19,8 @@ _BLOCK = 1 << 17
 def two_values(values: FloatArray) -> tuple[float, float] | None:
     """The two values that a sample takes, or None if these are not known; values has shape (n,).
 
-    If the sample contains only 0 or only 1, the two values are 0 and 1. They are unknown if all entries have
-    another value, and do not exist if there are more than two.
+    If the sample contains only 0 or only 1, the two values are 0 and 1. The two values are unknown if all
+    entries have another value, and do not exist if there are more than two.
     """
     if values.size == 0:
         return 0.0, 1.0

@@ -33,7 +33,7 @@ def hall_quantile(z: FloatArray, skewness: FloatArray) -> FloatArray:
 
     If g is the skewness, the quantile is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] with the real cube root c,
     and z if g = 0. It is computed as 3 (z - g/6) / (c^2 + c + 1), because c - 1 = (c^3 - 1) / (c^2 + c + 1),
-    so no digits are lost for small g. It increases with z everywhere.
+    so no digits are lost for small g. The quantile increases with z everywhere.
     """
     shifted = z - skewness / 6.0
     with np.errstate(invalid="ignore", over="ignore"):

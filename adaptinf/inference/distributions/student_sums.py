@@ -44,9 +44,9 @@ class MeanStudent:
     Shapes: df (B,).
 
     Tail probabilities are computed from the product of the characteristic functions by numerical inversion.
-    Their absolute error is below 1e-12, or 1e-9 if a batch has more than 200 degrees of freedom. Beyond the
-    largest point that the quadrature can resolve, the tail at that point is returned, which is an upper
-    bound.
+    The absolute error of tail probabilities is below 1e-12, or 1e-9 if a batch has more than 200 degrees of
+    freedom. Beyond the largest point that the quadrature can resolve, the tail at that point is returned,
+    which is an upper bound.
     """
 
     def __init__(self, df: FloatArray) -> None:

@@ -239,7 +239,7 @@ def log_betainc(a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement:
 def _log_betainc_far(
     a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement: FloatArray
 ) -> FloatArray:
-    """Log of the same for x far below its mean, by Lentz's method for the continued fraction."""
+    """Log of I_x(a, b) for x far below the mean, by Lentz's method for the continued fraction."""
     x = np.exp(log_x)
     front = a * log_x + b * log_complement - np.log(a) - special.betaln(a, b)
     numerator = np.ones(a.shape)
@@ -311,8 +311,8 @@ def log_normal_laplace_tail(x: ArrayLike, sigma: ArrayLike, scale: ArrayLike) ->
     """Log of P(sigma Z + Laplace(scale) > x) for x >= 0.
 
     With z = x/sigma and k = sigma/scale, the tail is a sum of three terms, two of which would overflow by
-    themselves. They are expressed by the scaled complementary error function, except that the growing term is
-    computed directly if its argument is below -5.
+    themselves. The terms are expressed by the scaled complementary error function, except that the growing
+    term is computed directly if its argument is below -5.
     """
     point, spread, width = np.broadcast_arrays(
         np.asarray(x, dtype=float), np.asarray(sigma, dtype=float), np.asarray(scale, dtype=float)

@@ -173,8 +173,8 @@ class CATE:
         Parameters
         ----------
         formula : str
-            Covariates, such as ``"~ age + group"``, without a response. They are contexts of the log, given
-            by the user's names or the canonical names.
+            Covariates, such as ``"~ age + group"``, without a response. The covariates are contexts of the
+            log, given by the user's names or the canonical names.
         log, treatment, control, rounds
             As in `CATE`.
         trusted : bool
@@ -232,7 +232,7 @@ class CATE:
             used. If contexts in the log other than those of ``by`` may affect the propensities and there are
             no batches, weights are uniform. If the effect changes over the rounds, the target is its average
             with these weights; uniform weights estimate the plain average. Sqrt weights, which are separate
-            for each arm, are determined in the same way. They require arm means that do not drift.
+            for each arm, are determined in the same way. Sqrt weights require arm means that do not drift.
         null : float
             Effect under the null hypothesis.
         stationary : bool

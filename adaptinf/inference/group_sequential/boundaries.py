@@ -52,8 +52,8 @@ def spending_bounds(
     spending : {"lan-demets-obrien-fleming", "lan-demets-pocock", "hwang-shih-decani", "power", \
 "obrien-fleming", "pocock"}
         How alpha is spent. The last two are the classical designs, with critical values that are proportional
-        to 1 / sqrt(fraction) and constant, respectively. They require the fractions of all looks, whereas the
-        others require only those of the looks so far.
+        to 1 / sqrt(fraction) and constant, respectively. The classical designs require the fractions of all
+        looks, whereas the others require only those of the looks so far.
     gamma : float
         Parameter of the Hwang-Shih-DeCani family. Negative values spend little alpha at early looks; -4 is
         close to O'Brien and Fleming's design, and 1 to Pocock's.

@@ -66,8 +66,8 @@ def conditional_variances(
 
     The estimate for round t is mean(rho D^2) - mean(rho D)^2 over the earlier rounds. Besides the snapshots,
     the computation takes O(T B) time, or O(T K) if propensities do not depend on contexts. If the average of
-    the ratios happens to be far from 1, the estimate can be close to 0 by chance. It is therefore kept above
-    a tenth of mean(rho (D - mean(rho D))^2), which has the same limit and is not negative.
+    the ratios happens to be far from 1, the estimate can be close to 0 by chance. The estimate is therefore
+    kept above a tenth of mean(rho (D - mean(rho D))^2), which has the same limit and is not negative.
     """
     weighted = 1.0 / propensity, plain / propensity, change / propensity
     sums = (

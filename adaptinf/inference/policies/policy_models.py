@@ -63,18 +63,18 @@ class PolicyValue:
     Notes
     -----
     The estimates assume that arms do not affect later contexts and rewards, and that logged propensities are
-    the arms' probabilities given the past and the round's context. They also assume that a policy was not
-    chosen with the help of this log, which the log itself cannot show.
+    the arms' probabilities given the past and the round's context. The estimates also assume that a policy
+    was not chosen with the help of this log, which the log itself cannot show.
 
     Uniform weights, the default, estimate the mean value over the period, even under drift. The estimate is
     asymptotically normal if propensities settle, and approximately normal if they have a lower bound.
 
     Variance-stabilising weights make the estimate asymptotically normal if propensities depend on the data,
-    as long as they do not decrease too fast. They assume that contexts and potential rewards are drawn from
-    the same distribution in every round; under drift, they do not estimate the mean over the period. They
-    require the design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual
-    stable-variance weights and CADR do not require propensities to settle. Contextual and min-variance
-    weights, which often give shorter intervals, do require this.
+    as long as they do not decrease too fast. These weights assume that contexts and potential rewards are
+    drawn from the same distribution in every round; under drift, they do not estimate the mean over the
+    period. They require the design's policy at the contexts of other rounds: see `PolicySnapshots`.
+    Non-contextual stable-variance weights and CADR do not require propensities to settle. Contextual and
+    min-variance weights, which often give shorter intervals, do require this.
 
     If at least half of the rewards are equal, and the effective number of the other rewards is below 10,
     standard errors are unreliable. Intervals and p-values then treat the other rewards as weighted Poisson
@@ -227,12 +227,13 @@ class PolicyContrast:
     -----
     As in `PolicyValue`, except that the difference of two policies' scores is a single score with one weight
     per round, so influences common to all arms in a round cancel. Combined weights, the default, stabilise
-    the variance of this score. They are v^(-1/2), where v is the mean over past rounds of the sum over arms
-    of (policy - baseline)^2 / e, with propensities e. The past rounds are those of the previous batch, or the
-    last 50 rounds in which the policies differ, whichever are more numerous. The round itself is not used,
-    because its context may have affected its propensities. If contexts did not affect propensities, the
-    round's own propensities are used; if `snapshots` give the design's policy, it is evaluated at the
-    contexts of earlier rounds. Until the policies have differed, uniform propensities are used.
+    the variance of this score. Combined weights are v^(-1/2), where v is the mean over past rounds of the sum
+    over arms of (policy - baseline)^2 / e, with propensities e. The past rounds are those of the previous
+    batch, or the last 50 rounds in which the policies differ, whichever are more numerous. The round itself
+    is not used, because its context may have affected its propensities. If contexts did not affect
+    propensities, the round's own propensities are used; if `snapshots` give the design's policy, it is
+    evaluated at the contexts of earlier rounds. Until the policies have differed, uniform propensities are
+    used.
 
     If the difference changes over time, its weighted mean over the rounds is estimated; uniform weights
     estimate the mean over the period. For two policies that each always choose one arm, the result is the

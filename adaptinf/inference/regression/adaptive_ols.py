@@ -197,13 +197,13 @@ class AdaptiveOLS:
 
             ``"none"`` is plain least squares, which is naive unless the design does not adapt.
             ``"max-information"`` is plain least squares with p-values and intervals that are corrected by
-            means of the log's privacy guarantee. It also covers arms selected by their pulls.
-            ``"w-decorrelation"`` removes the bias by weights that are computed from the columns alone.
+            means of the log's privacy guarantee. The correction also covers arms that are selected by their
+            pulls. ``"w-decorrelation"`` removes the bias by weights that are computed from the columns alone.
             ``"batched"`` fits a separate regression in each batch. ``"weighted"`` requires logged
-            propensities. It has one weight per round for all arms, so influences common to all arms are not
-            attributed to one of them. ``"ellipsoid"`` is valid at all rounds simultaneously, given bounds on
-            the noise and the coefficients. ``"anytime"`` has t and F tests that are valid at all rounds
-            simultaneously, for a design that does not adapt.
+            propensities. This method has one weight per round for all arms, so influences common to all arms
+            are not attributed to one of them. ``"ellipsoid"`` is valid at all rounds simultaneously, given
+            bounds on the noise and the coefficients. ``"anytime"`` has t and F tests that are valid at all
+            rounds simultaneously, for a design that does not adapt.
         covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster"}, optional
             Covariance for plain least squares, with t and F tests. By default, it is robust to unequal
             variances: HC3 below 250 rounds, and HC2 otherwise. If units have several rounds and the
@@ -314,9 +314,9 @@ def _chosen(
 def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) -> tuple[str, list[str]]:
     """The covariance that is used if none is requested, and a note on it.
 
-    For plain least squares, it is HC3 below 250 rounds and HC2 otherwise. It is classical if a single round
-    determines a coefficient, in which case the other kinds are undefined, or if coefficients are stated to be
-    the same in all rounds.
+    For plain least squares, it is HC3 below 250 rounds and HC2 otherwise. The covariance is classical if a
+    single round determines a coefficient, in which case the other kinds are undefined, or if coefficients are
+    stated to be the same in all rounds.
     """
     if "HC3" not in entry.covariances or stationary:
         return entry.covariances[0], []

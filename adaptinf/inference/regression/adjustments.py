@@ -104,7 +104,7 @@ _ORDER: tuple[Adjustment[Any], ...] = (
     # It is used on request only, because the user must supply bounds and its intervals are the longest.
     ELLIPSOID,
 )
-"""Adjustments in order of preference, for the default and for suggestions in errors."""
+"""Adjustments in order of preference, for the default and for suggestions in error messages."""
 ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})
 """Adjustments keyed by name."""
 _AFTER_WEIGHTED = _ORDER[_ORDER.index(WEIGHTED) + 1 :]

@@ -321,8 +321,8 @@ class RegressionResults(Results):
         -------
         LinearTest
             Tests with effect, std_error, tvalue, pvalue, conf_int and to_frame. For least squares, they also
-            have pvalue_corrected and conf_int_corrected, if a correction is needed. They use Student's t if
-            the covariance is classical or clustered.
+            have pvalue_corrected and conf_int_corrected, if a correction is needed. The tests use Student's t
+            if the covariance is classical or clustered.
 
         Raises
         ------

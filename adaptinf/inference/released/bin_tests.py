@@ -57,9 +57,9 @@ class BinReports:
         """Whether a count is expected to exceed three standard deviations of its noise.
 
         The expected count is derived from the other arms of the bin; a single arm is compared with its own
-        count. The result indicates whether a ratio of the sums is meaningful. It must not be used to select
-        pairs for inference: it depends on how long reports on this arm and the others continued, which their
-        own sums determined, so intervals for the selected pairs would miss more often than they should.
+        count. The result indicates whether a ratio of the sums is meaningful. The result must not be used to
+        select pairs for inference: it depends on how long reports on this arm and the others continued, which
+        their own sums determined, so intervals for the selected pairs would miss more often than they should.
         """
         bins = np.unique(self.bins, return_inverse=True)[1]
         others = np.bincount(bins, self.count)[bins] - self.count

@@ -324,8 +324,8 @@ def _bisect(folded: _Folded, accepted: FloatArray, rejected: FloatArray, log_alp
 def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The effect with the peak of the p-value inside [-1, 1], and the log p-values there, at -1 and at 1.
 
-    From the peak towards either end, the p-value falls. It may rise again near the end, because the noise of
-    the count grows with the effect. These three points determine which effects the hull contains.
+    From the peak towards either end, the p-value falls. The p-value may rise again near the end, because the
+    noise of the count grows with the effect. These three points determine which effects the hull contains.
     """
     peak = np.minimum(folded.center, 1.0)
     beyond = np.flatnonzero(folded.center > 1.0)

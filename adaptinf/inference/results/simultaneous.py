@@ -101,10 +101,10 @@ class JointInference(Estimates):
         -------
         DataFrame
             Columns low and high, with one row per term: the result's own intervals at a smaller alpha, which
-            is the same for all terms. They exclude the null if and only if `pvalues_simultaneous` is at most
-            alpha, up to the error of the multivariate normal distribution (1e-5) or t distribution (2e-4).
-            Terms without a standard error or without information (an interval wider than 10 ranges of the
-            rewards) are not counted, and have NaN.
+            is the same for all terms. The intervals exclude the null value if and only if
+            `pvalues_simultaneous` is at most alpha, up to the error of the multivariate normal distribution
+            (1e-5) or t distribution (2e-4). Terms without a standard error or without information (an
+            interval wider than 10 ranges of the rewards) are not counted, and have NaN.
 
         Raises
         ------

@@ -7,12 +7,12 @@ and j is
 
 in which effects common to both arms cancel. The levels d solve the normal equations of the least-squares fit
 of d_i - d_j to delta_ij with weights (sum h_t)^2, which are close to the contrasts' precisions, so
-differences of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk -
-d_k), in which all rounds have equal weight: v_t divides one unit among the arms that could be chosen in round
-t, in proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over the
-period, including those of arms that were added or removed. Arms that are not connected by a chain of common
-rounds are shifted separately. All of this is linear in the scores, given the weights, so the contribution of
-a round to the errors of all levels is known, and with it their covariance.
+differences of levels are averages of contrasts. Levels are shifted by c = mean over t of sum_k v_tk (score_tk
+- d_k), in which all rounds have equal weight: v_t divides one unit among the arms that could be chosen in
+round t, in proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over
+the period, including those of arms that were added or removed. Arms that are not connected by a chain of
+common rounds are shifted separately. Given the weights, all levels are linear in the scores, so the
+contribution of a round to their errors is known, and with it the covariance.
 
 References
 ----------

@@ -35,7 +35,7 @@ from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9
-"""A covariate is treated as constant if the ratio of its variance to its squared mean is below this."""
+"""A covariate is treated as constant if the ratio of its variance to its squared mean is below this value."""
 # A variance below this share of the size of its terms is their rounding error.
 _ROUNDING = 1e-15
 

@@ -1,9 +1,9 @@
 """The scoring engine: weighted scores round by round, without an array as large as the propensities.
 
 A `Stream` defines how rounds are scored and weighted. Accumulators call `enter` for the weights and
-predictions of each round, and pass its reward to `learn`. They compute means of arms in this module, drift in
-`diagnostics.accumulators`, and scores for shared levels in `joint_levels`. For short logs, `inverse` computes
-the same scores in NumPy.
+predictions of each round, and pass its reward to `learn`. Accumulators compute means of arms in this module,
+drift in `diagnostics.accumulators`, and scores for shared levels in `joint_levels`. For short logs, `inverse`
+computes the same scores in NumPy.
 
 References
 ----------

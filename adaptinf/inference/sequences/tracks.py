@@ -115,7 +115,8 @@ class DifferenceTrack:
 
         For each mean of the second arm, take the smaller of two peaks: the peak against the first arm's mean
         on this side, and the peak against the second arm's mean on the other side. The threshold is the
-        maximum over means of the second arm. As one of the peaks increases, the other decreases.
+        maximum of this smaller peak over means of the second arm. As one of the peaks increases, the other
+        decreases.
         """
 
         def peaks(value: float) -> tuple[float, float]:

@@ -19,17 +19,17 @@ from scipy import special
 from adaptinf.typing import FloatArray, IntArray
 
 VISIBLE = 1e-6
-"""A context is assumed to have determined arms if p-value times number of columns is below this."""
+"""A context is assumed to have determined arms if p-value times number of columns is below this value."""
 MOVED_WITHIN = 1e-4
-"""The shares of arms are assumed to have changed within batches if the p-value is below this."""
+"""The shares of arms are assumed to have changed within batches if the p-value is below this value."""
 _MOST_LEVELS, _LEAST_ROUNDS = 20, 20
 _BINS, _FIRST = 8, 1000
 _STRATUM, _MOST_STRATA = 50, 2000
 _SPAN = 1e-8
 MOVED = 1e-3
-"""The arms' shares of the rounds are assumed to have changed if the p-value is below this."""
+"""The arms' shares of the rounds are assumed to have changed if the p-value is below this value."""
 REACTS = 1e-3
-"""Arms are assumed to be abandoned after low rewards if the p-value is below this."""
+"""Arms are assumed to be abandoned after low rewards if the p-value is below this value."""
 SHORT = 10
 """Number of rounds in a stretch that is so short that a level which changes by the hour is nearly
 constant."""

@@ -63,7 +63,7 @@ round, are averages, or are invented, sums by size, time or context change by ma
 estimates have a similar bias. For these sums, c is 4.11 with the remaining level, instead of 3.72.
 """
 DOUBTED = 1e-3
-"""The propensities of chosen arms alone are doubted if p-value times number of arms is below this."""
+"""The propensities of chosen arms alone are doubted if p-value times number of arms is below this value."""
 _LEAST_VARIANCE = 25.0
 """Adjacent groups of rounds are merged until the count of choices has this variance."""
 _FEWEST = 100

@@ -19,19 +19,19 @@ from adaptinf.typing import BoolArray, FloatArray
 FEWEST = 5
 """An arm has no interval if it has fewer outcomes other than the most common one."""
 RARE = 0.1
-"""For means of arms, uncommon outcomes are counted only if their share is at most this."""
+"""For means of arms, uncommon outcomes are counted only if their share is at most this value."""
 CAUTIOUS = 20
 """A caution is given for an interval if there are fewer outcomes other than the most common one."""
 SKEWED = 0.01
-"""An interval is corrected for skewness if the squared skewness of the estimate is at least this."""
+"""An interval is corrected for skewness if the squared skewness of the estimate is at least this value."""
 STRONGLY_SKEWED = 0.5
-"""A caution is given for a corrected interval if the squared skewness is above this."""
+"""A caution is given for a corrected interval if the squared skewness is above this value."""
 MISSED = 0.0125
-"""A caution is given for a corrected interval if the predicted error of a 2.5% tail is above this."""
+"""A caution is given for a corrected interval if the predicted error of a 2.5% tail is above this value."""
 _TAIL = 0.08458
 """Error of a 2.5% tail of a studentised mean with skewness 1: (2 z^2 + 1) phi(z) / 6 (Hall 1992)."""
 TOO_SKEWED = 0.05
-"""A caution is given for an uncorrected interval if the squared skewness is above this."""
+"""A caution is given for an uncorrected interval if the squared skewness is above this value."""
 _POOR = 2.0
 """Factor by which the squared standard error of a sum of events may exceed the variance of the events."""
 SHOWN = 8
@@ -79,8 +79,8 @@ class FewEvents:
 def are_sums(sums: EventSums, std_error: FloatArray) -> BoolArray:
     """Whether estimates vary little except for their events; std_error (k,).
 
-    An outcome model that does not predict the common reward can add more to the variance than the events, or
-    one more event, would.
+    If an outcome model does not predict the common reward, it can add more to the variance than the events
+    do.
     """
     variance = (sums.variance + sums.largest**2).sum(axis=1)
     return np.asarray(std_error**2 <= _POOR * variance)

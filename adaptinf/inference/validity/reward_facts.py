@@ -19,7 +19,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
 
 _HEAVY = 20.0
-"""Tails count as heavy if the kurtosis of pooled rewards is above this."""
+"""Tails count as heavy if the kurtosis of pooled rewards is above this value."""
 _TWO_SIDED = 4.0
 
 

@@ -48,7 +48,7 @@ SEEN_BESIDE = 1e-2
 STRETCHES = 8
 """Number of stretches into which a log is divided to compare levels."""
 _SKEWED = 0.3
-"""The sum of a stretch is not treated as normal if its skewness is above this."""
+"""The sum of a stretch is not treated as normal if its skewness is above this value."""
 LEAST_ROUNDS = 20
 """Smallest number of rewards, or of units with rewards, for which an arm is tested."""
 _BLOCK, _FEW, _SHOWN = 2**14, 4, 5

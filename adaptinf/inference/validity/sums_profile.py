@@ -343,7 +343,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def _chosen_smallest(self) -> FloatArray:
-        """For each arm, least propensity when chosen by batch: the smallest and the largest value; (2, K)."""
+        """Smallest and largest value over batches of each arm's least propensity when chosen; (2, K)."""
         least = np.where(self.cells.pulls > 0.0, self.cells.smallest, np.nan)
         some = np.isfinite(least).any(axis=0)
         low, high = (np.where(some, part, np.nan) for part in (_least(least), -_least(-least)))

@@ -16,7 +16,7 @@ from adaptinf.typing import BoolArray, IntArray
 _SAME = 1e-9
 """Propensities that differ by less are treated as equal, because writing and reading a frame rounds them."""
 _IMPOSSIBLE = -12.0 * float(np.log(10.0))
-"""Draws with the logged propensities are excluded if their log probability is below this."""
+"""Draws with the logged propensities are excluded if their log probability is below this value."""
 
 
 class UnitFacts:

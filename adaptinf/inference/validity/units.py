@@ -15,13 +15,13 @@ from adaptinf.inference.validity.rare import TOO_SKEWED
 from adaptinf.typing import BoolArray
 
 FEW_UNITS = 30
-"""A table states that units are few if their number is below this."""
+"""A table states that units are few if their number is below this value."""
 FEW_WITH_ARM = 15
-"""A table states that few units were assigned to an arm if their number is below this."""
+"""A table states that few units were assigned to an arm if their number is below this value."""
 FEWEST_EXPECTED = 5
 """A table gives a caution if the expected number of units at an arm's smallest propensity is below this."""
 FEW_WITH_EVENTS = 10
-"""A table states that few units have an event if their number is below this."""
+"""A table states that few units have an event if their number is below this value."""
 
 LOGGED_ROUNDS = "for the logged rounds"
 """Label of a method that is valid for independent rounds, but not for other units like those in the log."""

@@ -59,7 +59,7 @@ def winner_interval(
     estimates : array_like of shape (k,)
         Estimates that are jointly normal around their targets, such as AIPW means of arms.
     covariance : array_like of shape (k, k)
-        Their covariance, treated as known.
+        The covariance of the estimates, which is treated as known.
     alpha : float
         One minus the confidence level, between 0 and 0.5.
     method : {"hybrid", "conditional", "projection"}

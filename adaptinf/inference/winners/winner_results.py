@@ -223,10 +223,10 @@ class WinnerResults(Results):
         -----
         An arm is excluded if another arm's lead over it exceeds the critical value for the largest such lead
         among equal arms. These are one-sided Dunnett tests with each arm as the control in turn, based on the
-        joint covariance. They use the normal distribution or, if the estimates have Student's distribution, t
-        with the smallest degrees of freedom. No further multiplicity correction is needed, because only the
-        test of the best arm can be wrong. With equal variances, this is Hsu's multiple comparison with the
-        best.
+        joint covariance. The tests use the normal distribution or, if the estimates have Student's
+        distribution, t with the smallest degrees of freedom. No further multiplicity correction is needed,
+        because only the test of the best arm can be wrong. With equal variances, this is Hsu's multiple
+        comparison with the best.
 
         References
         ----------

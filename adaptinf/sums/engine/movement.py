@@ -2,8 +2,6 @@
 
 The test compares counts in pieces of a batch, and is for shares that replace propensities.
 
-The test compares counts in pieces of a batch, and is for shares that replace propensities.
-
 References
 ----------
 Dawson (1954), "A simplified expression for the variance of the chi-square function on a contingency table"
@@ -63,8 +61,8 @@ def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count
 
     All arguments have shape (n,). A cell may have several entries, whose counts are added.
 
-    Given the margins, the mean and the variance of the sum are known. Its distribution is approximated by
-    that of a multiple of a chi-squared variable with the same mean and variance.
+    Given the margins, the mean and the variance of the sum are known. The distribution of the sum is
+    approximated by that of a multiple of a chi-squared variable with the same mean and variance.
     """
     parts = pd.DataFrame({"stratum": stratum, "row": row, "column": column, "count": count})
     cells = parts.groupby(["stratum", "row", "column"], as_index=False)["count"].sum()

@@ -161,8 +161,8 @@ def cell_query(
     """Lazy sums of centred rewards and columns by batch and arm, with sums that reveal faulty rows.
 
     Rows are also grouped by `keys`; if `ends` is true, the smallest and the largest reward are added. Sums
-    divided by powers of propensities are computed if `weighted` is true. They are not needed if propensities
-    are constant within each batch and arm, because they then follow from the other sums.
+    divided by powers of propensities are computed if `weighted` is true. These sums are not needed if
+    propensities are constant within each batch and arm, because they then follow from the other sums.
     """
     numbers = [nw.col(name) for name in columns.numbers]
     summed, both = _summands(columns, centres), propensities_of(columns)

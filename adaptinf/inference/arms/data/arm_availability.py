@@ -2,8 +2,6 @@
 
 The question is answered by comparing two parts of a log.
 
-The question is answered by comparing two parts of a log.
-
 The score of round t is g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), where m is the mean of all
 earlier rewards. Its expectation is the difference between arms i and j in the round, even if the level of all
 arms changes. Scores are averaged over the rounds in which all arms were possible, and over the other rounds,

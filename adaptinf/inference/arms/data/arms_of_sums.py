@@ -103,9 +103,9 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
 
 
 def events(question: Question, choice: Choice, model: Outcome | None) -> EventSums | None:
-    """Sums of uncommon rewards behind the means, or behind a difference; None unless rewards take two values.
+    """Sums of uncommon rewards from which means, or a difference, are computed; None if unavailable.
 
-    None also if units have several rounds.
+    The result is None if rewards do not take two values, or if units have several rounds.
     """
     profile, codes = question.profile, question.codes
     values, sums = profile.two_values, profile.sums
@@ -129,7 +129,7 @@ def events(question: Question, choice: Choice, model: Outcome | None) -> EventSu
 
 
 def _joint_coefficients(question: Question, model: Outcome | None, codes: IntArray) -> FloatArray:
-    """Coefficients of the arms' scores in their levels with shared weights; codes (k,), returns (B, k, k)."""
+    """Coefficients of arms' scores in levels with shared weights; codes (k,), returns (B, k, k)."""
     assert question.profile.sums is not None
     products = _products(question.profile.sums.cells, () if model is None else model.covariates)
     scores = _scores(products, question.profile.sums.cells, model)

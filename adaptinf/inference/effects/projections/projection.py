@@ -35,9 +35,9 @@ class CATEProjection:
     Parameters
     ----------
     formula : str
-        Covariates, such as ``"~ age + group"``, without a response. They are contexts of the log, given by
-        the user's names or the canonical names. Transforms such as ``scale``, ``center`` and ``bs`` use the
-        contexts of the whole log.
+        Covariates, such as ``"~ age + group"``, without a response. The covariates are contexts of the log,
+        given by the user's names or the canonical names. Transforms such as ``scale``, ``center`` and ``bs``
+        use the contexts of the whole log.
     log : AdaptiveLog
         The data.
     treatment, control : label, optional

@@ -37,12 +37,12 @@ def projection_law(
 
     Shapes: std_error (p,), reward (n,).
 
-    A coefficient is a sum over rounds. Its parts are the rounds of the two arms whose scores raise it, the
-    rounds of the two arms whose scores lower it, and the rounds of other arms. For an indicator, the parts
-    are the rounds of its group, by arm. Each part has a variance and a skewness, computed from the influences
-    of its rounds, and Hall's interval. A coefficient has no standard error if a part has too few uncommon
-    outcomes. `pooled` describes all rewards; it is None if rounds depend on each other, in which case
-    Student's t is used.
+    A coefficient is a sum over rounds. The parts of this sum are the rounds of the two arms whose scores
+    raise it, the rounds of the two arms whose scores lower it, and the rounds of other arms. For an
+    indicator, the parts are the rounds of its group, by arm. Each part has a variance and a skewness,
+    computed from the influences of its rounds, and Hall's interval. A coefficient has no standard error if a
+    part has too few uncommon outcomes. `pooled` describes all rewards; it is None if rounds depend on each
+    other, in which case Student's t is used.
     """
     if pooled is None:
         return PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)

@@ -241,7 +241,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def no_errors(self) -> str:
-        """Why there are no standard errors; empty if there are."""
+        """The reason why there are no standard errors; empty if there are."""
         return first(claims.NO_ERRORS, self)
 
     @property

@@ -67,9 +67,9 @@ def weighted_least_squares(
     distribution of the round's actions into that of the target. The conditional variance of a score, W x (y -
     x'beta), is therefore the same in every round, whatever the propensities, and the sum of the scores is
     asymptotically normal. This requires identically distributed contexts, constant conditional variances, and
-    propensities above a floor of order 1 / T. It also requires rewards with conditional mean x'beta for every
-    arm and context: a projection is not sufficient, because the estimated projection would depend on the
-    propensities.
+    propensities above a floor of order 1 / T. Asymptotic normality also requires rewards with conditional
+    mean x'beta for every arm and context: a projection is not sufficient, because the estimated projection
+    would depend on the propensities.
     """
     root = np.sqrt(weight)
     labels = tuple(names) or tuple(map(str, range(design.shape[1])))
