@@ -139,7 +139,7 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     Parameters
     ----------
     sims : Simulations
-        Many runs of ConSE or DPConSE.
+        The results of many runs of ConSE or DPConSE.
 
     Returns
     -------

@@ -314,13 +314,13 @@ class ConfidenceSequence:
             For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2)
             for all s. The scale must be known in advance; by default, it is half of the reward range.
         floor : float, optional
-            Smallest propensity of the arms of interest that the design guarantees in advance. It is required
-            by aipw, and by the normal mixture on scores if propensities may depend on contexts or are logged
-            only for the chosen arm. Betting, empirical Bernstein and the gamma-exponential mixture on ipw
-            scores do not require it.
+            Smallest propensity of the arms of interest that the design guarantees in advance. This floor is
+            required by aipw, and by the normal mixture on scores if propensities may depend on contexts or
+            are logged only for the chosen arm. Betting, empirical Bernstein and the gamma-exponential mixture
+            on ipw scores do not require it.
         t_opt : int, optional
-            For mixtures and the asymptotic sequence: number of scores at which the sequence is narrowest. It
-            must be fixed in advance, and is 1000 by default.
+            For mixtures and the asymptotic sequence: number of scores at which the sequence is narrowest.
+            This number must be fixed in advance, and is 1000 by default.
         start : int, optional
             For the asymptotic sequence: number of rewards before which no value is excluded, by default 100.
             Counted are the rewards of the arm, of the rarer arm in a contrast, or of the arms that a policy

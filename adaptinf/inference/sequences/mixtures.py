@@ -35,7 +35,8 @@ def beta_peak(score: FloatArray, mean: float, size: float, threshold: float, cou
     """Largest log wealth over the first scores, until it reaches a threshold; score (n,) of 0 and 1.
 
     The wealth is the probability of the scores under the prior Beta(size * mean, size * (1 - mean)), divided
-    by the probability under the claimed mean. It is used if the mean of the scores is above the claimed mean.
+    by the probability under the claimed mean. The wealth is used if the mean of the scores is above the
+    claimed mean.
     """
     wealth, offset, peak = 1.0, 0.0, 0.0
     highest, goal = 1.0, math.exp(min(threshold, _MOST))

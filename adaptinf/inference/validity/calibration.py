@@ -3,10 +3,11 @@
 Let e be the probabilities of the arms given the past and the context. Sums of 1{A = a} - e(a) over rounds
 that are selected by the past and the context are martingales for every design, and their predictable variance
 is the sum of e (1 - e). Sums are computed for rounds selected by the propensity itself, by time and by
-contexts, and for all rounds together. They are also computed with weights 1 / e(a), where the variance is the
-sum of 1 / e - 1. If only the propensities p of the chosen arms are known, the sum of 1{A = k} / p - 1 over
-the rounds in which arm k was possible is also a martingale. Its variance is estimated without bias by the sum
-of 1{A = k} (1 - p) / p^2. If an arm was added late, but is treated as possible before, its sum is far below
+contexts, and for all rounds together. The sums are also computed with weights 1 / e(a), where the variance is
+the sum of 1 / e - 1. If only the propensities p of the chosen arms are known, the sum of 1{A = k} / p - 1
+over the rounds in which arm k was possible is also a martingale. Its variance is estimated without bias by
+the sum of 1{A = k} (1 - p) / p^2. If an arm was added late, but is treated as possible before, its sum is far
+below
 0. Both tests are fast enough for every fit.
 
 References

@@ -393,7 +393,7 @@ class LogProfile(RowPieces):
     def visible_context(self) -> str | None:
         """Name of a context that determines arms according to the data, regardless of what the log declares.
 
-        The name is empty if no context does. It is None without contexts, and for a design that uses
+        The name is empty if no context does. The result is None without contexts, and for a design that uses
         contexts.
         """
         arrays = self.log.arrays

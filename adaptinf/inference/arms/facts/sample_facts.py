@@ -196,7 +196,7 @@ class SampleFacts(ArmFacts):
 
 
 class ExactFacts(SampleFacts):
-    """Facts for exact binomial tests."""
+    """Facts on which claims about exact binomial tests depend."""
 
     @property
     def not_binary(self) -> bool:
