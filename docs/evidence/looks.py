@@ -29,7 +29,7 @@ from adaptinf.inference.group_sequential.score_process import ScoreProcess, scor
 from adaptinf.plans.decisions import follow
 
 SEED, BLOCK, ALPHA = 20261128, 256, 0.05
-COMMAND = "python docs/evidence/looks.py --blocks 3"
+COMMAND = "python docs/evidence/looks.py --blocks 79"
 COUNTS = Path(__file__).with_name("looks_counts.csv")
 DESIGNS = {
     "coin": ai.designs.Uniform(),
@@ -60,8 +60,8 @@ LOOKS = (2, 5, 10)
 NUMBERS = ("runs", "rejected", "untested", "ended", "held", "below", "naive", "medians", "median", "squares")
 """Trials, with an error, without a test; those with an estimate, intervals with 0, estimates above 0, and
 naive tests at the stop that reject; blocks with a median estimate, its sum, and that of its squares."""
-NAIVE, MANY = 1.959964, 64
-"""Critical value of the naive test; least number of estimates of a block for a median."""
+NAIVE, MANY, MEDIANS = 1.959964, 64, 20
+"""Critical value of the naive test; least number of estimates for the median of a block; blocks with one."""
 NO_STOP, UNCLEAR = -1, -2
 NODE, WEIGHT = np.polynomial.legendre.leggauss(4)
 ROOT_HALF, DENSITY = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
@@ -77,14 +77,29 @@ class Trials:
     rounds: int
     drift: str
 
-    def rewards(self, rng: np.random.Generator) -> Array:
-        """Potential rewards of the rounds, the same distribution for both arms; (T, 2)."""
-        time = np.arange(self.rounds) / self.rounds if self.drift != "none" else np.zeros(self.rounds)
-        rate = OUTCOMES[self.outcomes]
-        if math.isnan(rate):
-            return rng.normal(size=(self.rounds, 2)) + time[:, None]
-        level = rate + time * math.sqrt(rate * (1.0 - rate))
-        return (rng.random((self.rounds, 2)) < level[:, None]).astype(float)
+    def rewards(self, rng: np.random.Generator, rounds: int) -> Array:
+        """Potential rewards of the first rounds, the same distribution for both arms; (rounds, 2)."""
+        level = self.start + self.drifts * self.unit * np.arange(rounds) / self.rounds
+        if self.outcomes == "normal":
+            return rng.normal(size=(rounds, 2)) + level[:, None]
+        return (rng.random((rounds, 2)) < level[:, None]).astype(float)
+
+    @property
+    def world(self) -> ai.environments.Environment:
+        """The environment."""
+        means = [self.start + 0.5 * self.drifts * self.unit] * 2
+        spread = (-40.0, 40.0) if self.outcomes == "normal" else (0.0, 1.0)
+        return ai.environments.FunctionEnvironment(self.rewards, means=means, reward_range=spread)
+
+    @property
+    def drifts(self) -> float:
+        """By how many standard deviations the level rises."""
+        return 0.0 if self.drift == "none" else 1.0
+
+    @property
+    def start(self) -> float:
+        """The level of the first round."""
+        return 0.0 if self.outcomes == "normal" else OUTCOMES[self.outcomes]
 
     @property
     def name(self) -> str:
@@ -94,8 +109,7 @@ class Trials:
     @property
     def unit(self) -> float:
         """Standard deviation of one outcome, without drift."""
-        rate = OUTCOMES[self.outcomes]
-        return 1.0 if math.isnan(rate) else math.sqrt(rate * (1.0 - rate))
+        return 1.0 if self.outcomes == "normal" else math.sqrt(self.start * (1.0 - self.start))
 
     @property
     def made(self) -> Any:
@@ -126,19 +140,16 @@ def block(job: tuple[int, int, int]) -> tuple[int, Array]:
     place, number, size = job
     trials = SETS[place]
     at = np.unique(np.concatenate([plan_of(trials, "Pocock", looks).looks for looks in LOOKS]))
-    rng = np.random.default_rng([SEED, place, number])
-    spread = (-40.0, 40.0) if trials.outcomes == "normal" else (0.0, 1.0)
-    scores = []
-    for _ in range(size):
-        world = ai.environments.Tableau(trials.rewards(rng), reward_range=spread)
-        arrays = trials.made.run(world, horizon=trials.rounds, rng=rng).arrays
-        scores.append(score_process(arrays.action, arrays.reward, arrays.propensities, (1, 0), at))
+    source = np.random.SeedSequence([SEED, place, number])
+    logs = (log.arrays for log in trials.made.logs(trials.world, trials.rounds, size, source))
+    scores = [score_process(log.action, log.reward, log.propensities, (1, 0), at) for log in logs]
     every = ScoreProcess(*(np.array(column) for column in zip(*scores, strict=True)))
     tail = log_student_tail(every.z, np.maximum(every.effective - 1.0, 1.0))
     z = np.copysign(special.ndtri_exp(tail), every.z)
     plans = [plan_of(trials, *one) for one in PLANS]
     looks = [np.searchsorted(at, plan.looks) for plan in plans]
-    return place, np.array([counted(every, z, *one, trials.unit) for one in zip(plans, looks, strict=True)])
+    unit = trials.unit if number < MEDIANS else math.nan
+    return place, np.array([counted(every, z, *one, unit) for one in zip(plans, looks, strict=True)])
 
 
 def counted(every: ScoreProcess, z: Array, plan: ai.Plan, looks: Array, unit: float) -> Array:
@@ -178,11 +189,11 @@ def least_bounds(plan: ai.Plan) -> Array:
 
 
 def middle(one: ScoreProcess, plan: ai.Plan, some: Array, estimate: Array, unit: float) -> list[float]:
-    """Whether there are many estimates, their median, and its square.
+    """Whether there are many estimates, their median, and its square; zeros if there is no unit.
 
     Estimates near 0 are in the order of those that ignore the looks, so only the middle is computed.
     """
-    if len(some) < MANY:
+    if len(some) < MANY or math.isnan(unit):
         return [0.0, 0.0, 0.0]
     order = some[np.argsort(estimate[some])]
     both = {int(order[(len(order) - 1) // 2]), int(order[len(order) // 2])}
