@@ -64,13 +64,13 @@ def page(size: int) -> tuple[str, bool]:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}. Processor
 time: {spent:.0f} s.
 
-Two equal arms, {ROUNDS} rounds, and a success rate of 10%, which stays or drifts up by one standard deviation.
-Without drift, no look [makes a test by its normal score](looks.md), because an arm has fewer than 20 events.
-With `law="rerandomization"`, each trial is ranked among {REPLAYS} replays. {size:,} trials a cell: three Monte
-Carlo errors are {over:.3f}.
+Two equal arms, {ROUNDS} rounds, and a success rate of 10%, which stays or drifts up by one standard
+deviation. Without drift, no look [makes a test by its normal score](looks.md), because an arm has fewer
+than 20 events. With `law="rerandomization"`, each trial is ranked among {REPLAYS} replays. {size:,} trials a
+cell: three Monte Carlo errors are {over:.3f}.
 
-- Error rates are at most {LEVEL:.2f}, plus three Monte Carlo errors, in {held.sum()} of {held.size} cells; the
-  largest is {shares.max():.3f}, and the mean of all cells is {shares.mean():.3f}.
+- Error rates are at most {LEVEL:.2f}, plus three Monte Carlo errors, in {held.sum()} of {held.size} cells;
+  the largest is {shares.max():.3f}, and the mean of all cells is {shares.mean():.3f}.
 
 | design | drift | {head} |
 | --- | --- | {" | ".join(["---:"] * len(PLANS))} |
