@@ -432,18 +432,34 @@ def main() -> None:
 
 
 def quick() -> None:
-    """Some trials, whose errors may not be too many; and a refusal."""
+    """Some trials, whose errors may not be too many; decisions as those of `follow`; and a refusal."""
     place = SETS.index(Trials("epsilon-greedy .2", "50%", 200, "linear, 1 sd"))
     _, found = block((place, 0, 64))
     errors, runs = found[:, 1], found[:, 0]
     print(dict(zip(PLANS, (errors / runs).tolist(), strict=True)))
     assert np.all(errors <= 0.055 * runs + 4.0 * np.sqrt(0.055 * 0.945 * runs))
+    as_followed(SETS[0])
     early = ai.designs.Uniform().run(ai.environments.NormalArms([0.0, 0.0]), 50, rng=0)
     try:
         plan_of(SETS[0], "Pocock", 2).analyse(early)
     except InvalidForLog:
         return
     raise AssertionError("a trial that goes on has a result")
+
+
+def as_followed(trials: Trials, size: int = 64) -> None:
+    """Assert that rejections and intervals of all plans are those of `follow`."""
+    _, found = block((SETS.index(trials), 0, size))
+    source = np.random.SeedSequence([SEED, SETS.index(trials), 0])
+    logs = list(trials.made.logs(trials.world, trials.rounds, size, source))
+    for (rule, looks), counts in zip(PLANS, found, strict=True):
+        plan = plan_of(trials, rule, looks)
+        courses = [plan.course(log) for log in logs]
+        tails = [one.stopped().tail(0.0) for one in courses if one.tests]
+        rejected = sum(one.decision == "reject" for one in courses)
+        held = sum(0.5 * ALPHA <= tail <= 1.0 - 0.5 * ALPHA for tail in tails)
+        above = sum(tail < 0.5 for tail in tails)
+        assert counts[[1, 3, 4, 5]].tolist() == [rejected, len(tails), held, above]
 
 
 if __name__ == "__main__":
