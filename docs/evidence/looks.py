@@ -370,11 +370,16 @@ def lines(counts: Counts) -> Iterator[str]:
 def page(counts: Counts) -> str:
     """The page."""
     cells = [numbers for numbers in counts.values() if numbers[0]]
-    level, holds, centred = (sum(one) for one in zip(*(judged(one) for one in cells), strict=True))
+    level, holds, _ = (sum(one) for one in zip(*(judged(one) for one in cells), strict=True))
     fewest, most = (int(pick(one[0] for one in cells)) for pick in (min, max))
     size = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     largest = max(one[1] / one[0] for one in cells)
-    medians = [abs(median_of(one)[0]) for one in cells if not math.isnan(median_of(one)[0])]
+    known = [one for one in cells if not math.isnan(median_of(one)[0])]
+    centred = sum(judged(one)[2] for one in known)
+    every, tested = (
+        max((abs(median_of(one)[0]) for one in known if one[3] >= least * one[0]), default=math.nan)
+        for least in (0.0, 0.5)
+    )
     return f"""# Trials with looks
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
@@ -388,7 +393,9 @@ makes a test if both arms have at least 20 effective rewards and 20 outcomes of 
 - The interval after the stop contains the difference in at least .94 of the trials that tested, less three
   errors, in {holds} of {len(cells)}.
 - The median of the estimates differs from the difference by at most .02 standard deviations of one outcome,
-  plus three errors, in {centred} of {len(cells)}; at most, it differs by {max(medians, default=0.0):.4f}.
+  plus three errors, in {centred} of {len(known)}. At most, it differs by {every:.4f}, and by {tested:.4f}
+  if at least half of the trials tested. Where few did, they are selected by their results, because a test
+  requires 20 outcomes of either kind.
 
 *Median bias* is the largest of the three plans in a row, in standard deviations of one outcome without drift.
 *Naive* is the share of trials, under Pocock's spending, in which a fixed-length 5% test at the stop would
