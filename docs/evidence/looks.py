@@ -404,7 +404,7 @@ violate a criterion are bold.
 
 The target of DBCD is that of 0/1 outcomes, and private designs bound each reward; these designs refuse normal
 outcomes. Private UCB and private elimination, with epsilon 1, are mixed with a coin in a fifth of the rounds,
-because their own choices are not random. Private elimination needs 2,740 rounds before it compares two arms.
+because their own choices are not random. Private elimination compares arms only after thousands of rounds.
 
 {chr(10).join(lines(counts))}
 """
