@@ -17,7 +17,7 @@ from looks import DRIFTS, LOOKS, Array, Trials, plan_of
 from adaptinf.inference.group_sequential.score_process import ScoreProcess, score_process
 from adaptinf.plans.replays import follow_by_rank, replayed
 
-SEED, TRIALS, REPLAYS, ROUNDS, LEVEL = 20261128, 400, 199, 200, 0.05
+SEED, TRIALS, REPLAYS, ROUNDS, LEVEL = 20261128, 1_000, 199, 200, 0.05
 COMMAND = "python docs/evidence/looks_ranks.py"
 DESIGNS = ("epsilon-greedy .2", "Thompson, floor .05", "top-two Thompson", "DBCD, Neyman")
 RULES = ("O'Brien-Fleming", "Pocock")
