@@ -11,6 +11,9 @@ drifts, the mean of a rarely drawn arm lags behind, so that its few large steps 
 their number determines both the score and the clock. There are therefore two rules for predictions: the mean
 of each arm's earlier rewards, or a recent level common to both arms plus each arm's mean distance from it.
 Each round uses the rule whose steps have had the smaller sum of squares so far.
+
+Without drift, an arm that a design now avoids has had rewards below its mean, with the same consequence. Both
+rules therefore shrink the arms' difference: means as if each arm had had 10 more rewards at the mean of both.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from adaptinf.typing import FloatArray, IntArray
 
 _KEEP = 0.98
 """Weight of a reward in the recent level relative to the next reward; the level averages about 50 rewards."""
+_PRIOR = 10.0
+"""Number of rewards, at the mean of both arms, that are added to those of each arm."""
 _COUNT, _TOTAL, _AWAY, _ONES, _SQUARES, _FOURTHS = range(6)
 _OWN, _LEVEL, _RECENT, _SUM = range(4)
 
@@ -77,11 +82,11 @@ def _step(
     for rule in range(2):
         difference, drawn = -null, 0.0
         for one in range(2):
-            count = arms[one, _COUNT]
+            count = arms[one, _COUNT] + _PRIOR
             if rule == 0:
-                mean = arms[one, _TOTAL] / count if count > 0.0 else pooled
+                mean = (arms[one, _TOTAL] + _PRIOR * pooled) / count
             else:
-                mean = level + (arms[one, _AWAY] / count if count > 0.0 else 0.0)
+                mean = level + arms[one, _AWAY] / count
             difference += mean if one == 0 else -mean
             if one == place:
                 drawn = mean
