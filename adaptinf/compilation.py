@@ -299,7 +299,7 @@ def _warn_once(why: str) -> None:
         )
 
 
-class _Unemitted(JITCodeLibrary):  # type: ignore[misc]
+class _Unemitted(JITCodeLibrary):
     """Code of a kernel that is only linked into what calls it, and optimised and translated there.
 
     Numba would also optimise it and make machine code of it here, which nothing would ever run.
@@ -313,7 +313,7 @@ class _Unemitted(JITCodeLibrary):  # type: ignore[misc]
 
     def get_pointer_to_function(self, _: str) -> int:
         """Address of a function: zero, which means in Numba that there is none."""
-        self._ensure_finalized()
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
     @property
@@ -325,13 +325,14 @@ class _Unemitted(JITCodeLibrary):  # type: ignore[misc]
         """Nothing, for lack of machine code."""
 
 
-class _KernelCompiler(Compiler):  # type: ignore[misc]
+class _KernelCompiler(Compiler):
     """Numba's compiler, for functions that only compiled code calls."""
 
     def define_pipelines(self) -> Any:
         """Numba's steps; the last one puts code into this library instead of one of its own."""
-        self.state.library = _Unemitted(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        return super().define_pipelines()
+        codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
+        self.state.library = _Unemitted(codegen, name)  # type: ignore[no-untyped-call]
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
 def kernel(function: Function) -> Function:
