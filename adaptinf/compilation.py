@@ -312,7 +312,7 @@ class _Unemitted(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, _: str) -> int:
-        """Address of a function: zero, which means in Numba that there is none."""
+        """Address of a function: zero, as no function has machine code here."""
         self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
