@@ -33,8 +33,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numba
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -299,42 +297,6 @@ def _warn_once(why: str) -> None:
         )
 
 
-class _Unemitted(JITCodeLibrary):
-    """Code of a kernel that is only linked into what calls it, and optimised and translated there.
-
-    Numba would also optimise it and make machine code of it here, which nothing would ever run.
-    """
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalized = True
-
-    def get_pointer_to_function(self, _: str) -> int:
-        """Address of a function: zero, as no function has machine code here."""
-        self._ensure_finalized()  # type: ignore[no-untyped-call]
-        return 0
-
-    @property
-    def codegen(self) -> _Unemitted:
-        """What tells machine code where its constants are: here there is no machine code to tell."""
-        return self
-
-    def set_env(self, *_: Any) -> None:
-        """Nothing, for lack of machine code."""
-
-
-class _KernelCompiler(Compiler):
-    """Numba's compiler, for functions that only compiled code calls."""
-
-    def define_pipelines(self) -> Any:
-        """Numba's steps; the last one puts code into this library instead of one of its own."""
-        codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
-        self.state.library = _Unemitted(codegen, name)  # type: ignore[no-untyped-call]
-        return super().define_pipelines()  # type: ignore[no-untyped-call]
-
-
 def kernel(function: Function) -> Function:
     """Compile a decision or noise kernel, which LLVM inlines into its callers.
 
@@ -342,7 +304,7 @@ def kernel(function: Function) -> Function:
     kernels are ever called from Python, so a separate version is compiled for those.
     """
     options = {"forceinline": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-    decorated: Function = _njit(no_cpython_wrapper=True, pipeline_class=_KernelCompiler, **options)(function)
+    decorated: Function = _njit(no_cpython_wrapper=True, **options)(function)
     if decorated is not function:  # With NUMBA_DISABLE_JIT set, numba returns the function itself.
         # Versions without the CPython wrapper must not be called from Python. The dispatcher is told of none
         # of them, so it compiles another version for such calls.

@@ -174,24 +174,6 @@ def test_a_kernel_is_called_from_python_and_from_compiled_code() -> None:
     assert twice(3) == 6
 
 
-def test_machine_code_is_made_of_what_calls_a_kernel_alone() -> None:
-    @kernel
-    def add(x: float, y: float) -> float:
-        return x + y
-
-    @numba.njit
-    def twice(x: float) -> float:
-        return add(x, x)
-
-    assert twice(2.0) == 4.0
-    emitted = []
-    for function in (add, twice):
-        [code] = function.overloads.values()  # type: ignore[attr-defined]
-        engine = code.target_context.codegen()._engine
-        emitted.append(engine.is_symbol_defined(code.fndesc.llvm_func_name))
-    assert emitted == [False, True]
-
-
 TWO_KERNELS = """
 from adaptinf.compilation import compiled
 
