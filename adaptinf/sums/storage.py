@@ -66,7 +66,7 @@ def _further(cells: Cells) -> dict[str, FloatArray]:
 
 
 KEY = b"adaptinf.sums"
-"""Key under which a file's schema contains the metadata of the sums."""
+"""Key under which a file's schema stores the metadata of the sums."""
 _VERSION = 3
 _SUFFIXES = (".parquet", ".pq")
 _OVER_ALL = ("inverse", "expected", "spread", "smallest", "nonzero")

@@ -36,7 +36,7 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
     Raises
     ------
     ParameterError
-        If parameters are out of range (the message lists all of them), or if the guarantee is anticipating.
+        If parameters are out of range (the message lists every problem), or if the guarantee is anticipating.
 
     Notes
     -----

@@ -212,7 +212,7 @@ def max_information(epsilon: float, n: int, beta: float) -> float:
     Raises
     ------
     ParameterError
-        If a parameter is out of range; the message lists all of them.
+        If a parameter is out of range; the message lists every problem.
 
     Notes
     -----
@@ -268,7 +268,7 @@ def correct_pvalues(
     Raises
     ------
     ParameterError
-        If a parameter is out of range; the message lists all of them.
+        If a parameter is out of range; the message lists every problem.
 
     Warns
     -----
@@ -360,7 +360,7 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
     Raises
     ------
     ParameterError
-        If a parameter is out of range; the message lists all of them.
+        If a parameter is out of range; the message lists every problem.
 
     Examples
     --------

@@ -272,7 +272,7 @@ def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> floa
 
 
 def even_directions(rank: int, size: int) -> Iterable[FloatArray]:
-    """Directions that cover the sphere evenly, in blocks of shape (n, rank) for work on rows of this size."""
+    """Directions that cover the sphere evenly, in blocks of shape (n, rank)."""
     width = max(size, rank)
     return _kept_directions(rank) if width <= _KEPT else _directions(rank, width)
 

@@ -299,7 +299,7 @@ class RegressionResults(Results):
 
     @property
     def naive(self) -> bool:
-        """Whether the uncorrected p-values and intervals are not valid for the log."""
+        """Whether the uncorrected p-values and intervals are invalid for the log."""
         return self.validity == "not valid"
 
     @property

@@ -174,7 +174,7 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
 
 
 def tail_errors(combined: FloatArray, doubt: float) -> FloatArray:
-    """Errors of the tails of 95% intervals that remain after the correction; combined (k,); returns (k,).
+    """Errors in the tail probabilities of 95% intervals after the correction; combined (k,); returns (k,).
 
     `combined` is the result of `combined_skewness`, and `doubt` is the relative error of the skewness of
     rewards. Their product is the error of the skewness of an estimate.
