@@ -370,8 +370,8 @@ class Gaussian(Mechanism):
     Raises
     ------
     ParameterError
-        If a parameter is out of range (the message lists every problem), including a classical calibration with
-        epsilon of 1 or more.
+        If a parameter is out of range (the message lists every problem), including a classical calibration
+        with epsilon of 1 or more.
 
     References
     ----------
