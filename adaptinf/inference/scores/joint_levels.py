@@ -51,7 +51,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 JOINT = "joint"
 """The name of the weights that the arms of a table share."""
 _MOST = 1_000_000_000
-"""Largest number of rounds (or batches), times the square of that of arms, for which all pairs are compared."""
+"""Largest number of rounds (or batches) times the squared number of arms for comparing all pairs."""
 _SMALL = 500_000
 """Largest number of pairs times rounds for which NumPy is faster than loading Numba."""
 _FEWEST_ALIKE = 0.125
