@@ -134,7 +134,7 @@ def other_value(first: FloatArray, squares: FloatArray) -> float | None:
     count = first / value
     # Rounding is relative to one reward if a cell has none: sums may have been kept about another centre.
     close = _SAME * np.maximum(count, 1.0)
-    proportional = np.abs(squares / value**2 - count) <= close
+    proportional = np.abs(squares / value / value - count) <= close
     whole = np.abs(count - np.rint(count)) <= close
     return value if bool(np.all(proportional & whole)) else None
 
