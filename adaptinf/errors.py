@@ -205,7 +205,7 @@ class Problem:
     total : int
         Number of affected rows.
     lines : tuple of str
-        The same rows by line number in a text file, counted from 1 and including the header; empty for other
+        The same rows by line number in a text file, counted from 1 and including any header; empty for other
         tables.
 
     Examples
@@ -240,6 +240,8 @@ class LogValidationError(AdaptinfError, ValueError):
         All problems that were found.
     subject : str
         The object that was checked.
+    header : bool
+        Whether the first line of a text file is a header.
 
     Examples
     --------
@@ -253,11 +255,12 @@ class LogValidationError(AdaptinfError, ValueError):
     ['infinite-reward']
     """
 
-    def __init__(self, problems: Sequence[Problem], subject: str = "the log") -> None:
+    def __init__(self, problems: Sequence[Problem], subject: str = "the log", header: bool = False) -> None:
         self.problems = tuple(problems)
         count = len(self.problems)
-        of_lines = any(problem.lines for problem in self.problems)
-        counted = "lines are counted from 1, the header line" if of_lines else "rows are counted from 0"
+        counted = "rows are counted from 0"
+        if any(problem.lines for problem in self.problems):
+            counted = "lines are counted from 1" + (", the header line" if header else "")
         head = f"{subject} has {count} problem{'s' if count != 1 else ''} ({counted}):"
         super().__init__(
             visible(head) + "".join(f"\n  - {visible(str(problem))}" for problem in self.problems)

@@ -86,7 +86,8 @@ class TableSource:
 
     def located(self, error: LogValidationError, what: str = "the log") -> LogValidationError:
         """An error about rows, with the table's name and the lines of a text."""
-        return LogValidationError([self._located(each) for each in error.problems], f"{what} in {self.name}")
+        problems, header = list(map(self._located, error.problems)), isinstance(self.content, Delimited)
+        return LogValidationError(problems, f"{what} in {self.name}", header)
 
     def _located(self, problem: Problem) -> Problem:
         lines: tuple[str, ...] = ()

@@ -110,7 +110,7 @@ class TextFiles:
         wrong = [name for name, use in uses.items() if use == "number" and found[name].kind == "mixed"]
         cells = [each for name in wrong for each in self._bad_cells(name, roles[name], found[name], mark)]
         if cells:
-            raise LogValidationError(cells, f"the table in {self._name}")
+            raise LogValidationError(cells, f"the table in {self._name}", header=True)
         times = {
             name: kind
             for name, use in uses.items()

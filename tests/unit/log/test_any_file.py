@@ -229,6 +229,7 @@ def test_lines_are_counted_as_the_file_counts(tmp_path: Path) -> None:
     assert "propensity column 'p' has values outside (0, 1] [lines 3, 5]" in refusal(place)
     lines = tmp_path / "x.jsonl"
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n\n{"arm": "b", "p": 1}\n')
+    assert refusal(lines).startswith(f"the log in {lines} has 1 problem (lines are counted from 1):\n")
     assert "reward column 'y' has no value (NaN or None) [line 3]" in refusal(lines)
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n{"arm": "b", "y": 1, "y": 2}\n')
     assert "line 2 is not JSON (a name occurs twice)" in refusal(lines)
