@@ -303,10 +303,14 @@ IN_GROUP = Claim(_FOUND, "For {group}: {sentence}", "phrase")
 LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval}).", "phrase")
 LEVELS = Claim(
     _FOUND,
-    "Of {count} arms, {high} has the highest estimated {what}, {estimate} ({interval}), and {low} the "
-    "lowest, {least}; the intervals do not allow for this selection.",
+    "Of {count} arms, {high} the highest estimated {what}, {estimate} ({interval}), and {low} the lowest, "
+    "{least}{selection}.",
     "phrase",
 )
+NOT_FOR_SELECTION = Claim(_FOUND, "; the intervals do not allow for this selection", "phrase")
+EQUAL_LEVELS = Claim(_FOUND, "{arms} have the same estimated {what}, {estimate} ({interval}).", "phrase")
+LACKS_ESTIMATES = Claim(_FOUND, "{sentence} There is no estimate for {terms}.", "phrase")
+LACKS_INTERVALS = Claim(_FOUND, "{sentence} There is no interval for {terms}.", "phrase")
 BOUNDED_LEVELS = Claim(_FOUND, "For any values of the missing rewards: {levels}.", "phrase")
 BOUNDED_LEVEL = Claim(_FOUND, "{term} has {what} {estimate} ({interval})", "phrase")
 BEST_ALONE = Claim(_FOUND, "every other arm is ruled out as the best at level {alpha:g}", "phrase")
@@ -318,6 +322,12 @@ SELECTED = Claim(
     _FOUND,
     "Of {count} arms, {term} has the highest estimate: {what} {estimate} ({interval}, allowing for this "
     "selection); {best}.",
+    "phrase",
+)
+SELECTED_OF_EQUALS = Claim(
+    _FOUND,
+    "Of {count} arms, {arms} have the same highest estimate; for {term}: {what} {estimate} ({interval}, "
+    "allowing for this selection); {best}.",
     "phrase",
 )
 BEYOND = Claim(_FOUND, "{treatment} has a {direction} {what} (difference {estimate}, {interval})", "phrase")
@@ -338,6 +348,8 @@ OTHER_UNDECIDED = Claim(
     "phrase",
 )
 NO_INTERVAL = Claim(_FOUND, "{term}: estimate {estimate}, without an interval (see explain()).", "phrase")
+NO_INTERVALS = Claim(_FOUND, "There is no interval for {terms} (see explain()).", "phrase")
+NO_ESTIMATES = Claim(_FOUND, "There is no estimate for {terms} (see explain()).", "phrase")
 FIRST_NOT_VALID = Claim(_FOUND, "Not valid under adaptive assignment: {sentence}", "phrase")
 AFTER_CAUTIONS = Claim(_FOUND, "{sentence} Read the cautions first.", "phrase")
 

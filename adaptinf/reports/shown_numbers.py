@@ -15,6 +15,7 @@ from adaptinf.inference.results.tables import (
     format_number,
     format_pvalue,
     format_statistic,
+    interval_text,
     limit_heads,
     p_head,
 )
@@ -187,5 +188,5 @@ class Shown:
 
     def said(self, place: int) -> str:
         """Estimate and interval on one line."""
-        at, low, high, _ = self.cells(place)
-        return f"{at} ({self.level} interval {low} to {high})"
+        low, high = self.limits.iloc[place]
+        return f"{self.cells(place)[0]} ({interval_text(f'{self.level} interval', low, high)})"

@@ -201,7 +201,12 @@ class RandomizationInterval:
     cautions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<RandomizationInterval: [{self.low:.6g}, {self.high:.6g}] at alpha = {self.alpha:g}>"
+        return f"<RandomizationInterval: {self._limits} at alpha = {self.alpha:g}>"
+
+    @property
+    def _limits(self) -> str:
+        """Both limits, unless every effect was rejected."""
+        return "none" if math.isnan(self.low + self.high) else f"[{self.low:.6g}, {self.high:.6g}]"
 
     def __str__(self) -> str:
         return visible_lines(
@@ -209,7 +214,7 @@ class RandomizationInterval:
                 f"Constant effect of {self.treatment} minus {self.control}: {self.design} re-run "
                 f"{self.replications:,} times by {self.resample}",
                 f"  difference in means  {self.estimate:.6g}",
-                f"  {1.0 - self.alpha:.6g} interval  [{self.low:.6g}, {self.high:.6g}]",
+                f"  {1.0 - self.alpha:.6g} interval  {self._limits}",
                 f"  effects tested       {self.effects.size}",
                 *_rests_on(self, self.notes),
             ]

@@ -100,11 +100,17 @@ HIGHEST = Claim(
     "Arm {arm!r} has the highest estimate of the {n} arms compared{beside}.",
     "note",
 )
+EQUALS = Claim(
+    "inference.winners.winner.Winner.fit",
+    "Arms {arms} have the same estimate, the highest of the {n} arms compared{beside}; arm {arm!r} is taken "
+    "as the winner.",
+    "note",
+)
 BESIDE_CONTROL = Claim("inference.winners.winner.Winner.fit", " (excluding the control)", "phrase")
 BESIDE_SECOND = Claim("inference.winners.winner.Winner.fit", ", ahead of arm {second!r}", "phrase")
 USUAL = Claim(
     "inference.winners.winner.Winner.fit",
-    "The unadjusted estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores "
+    "The unadjusted estimate of the {what}, {own:.4g} ({interval}), ignores "
     "selection of the arm; the estimate in the table is median-unbiased and accounts for selection.",
     "note",
 )

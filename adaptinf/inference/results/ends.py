@@ -28,7 +28,7 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
         low.estimate, high.estimate, low.std_error, high.std_error, low.reference, high.reference
     )
     ends = "; ".join(
-        f"{term}: {format_number(a).strip()} to {format_number(b).strip()}"
+        f"{term}: " + (f"{format_number(a)} to {format_number(b)}" if np.isfinite(b - a) else "no estimate")
         for term, a, b in zip(first.terms, low.estimate, high.estimate, strict=True)
     )
     told = ENDS(missing=missing, ends=ends, lead=LEADS[lead]())

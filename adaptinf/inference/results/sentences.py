@@ -10,7 +10,7 @@ from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results.multiplicity import AT_ONCE
 from adaptinf.inference.results.simultaneous import JointInference
-from adaptinf.inference.results.tables import format_number, percent
+from adaptinf.inference.results.tables import equal_to, format_number, interval_text, percent
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, arm_label, level_text, several, visible
 
@@ -59,6 +59,13 @@ def _arms(results: JointInference) -> list[Any]:
     return [arm for arm in named if arm is not None]
 
 
+def _together(names: list[str]) -> str:
+    """Names that share a value: the first few, joined by "and"."""
+    if not 1 < len(names) <= _SHOWN:
+        return several(names, _SHOWN)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 class _Found:
     """A result from which sentences are composed; limits (k, 2)."""
 
@@ -77,11 +84,16 @@ class _Found:
             "estimate": self._number(place),
             "interval": self._interval(place),
         }
-        if np.isnan(self.limits[place]).any():
-            return tables.NO_INTERVAL(**values)
+        if not self._has_limits(place):
+            found = not np.isnan(self.results.estimate[place])
+            return tables.NO_INTERVAL(**values) if found else tables.NO_ESTIMATES(terms=term)
         means = self.results._chosen_from
         if means is not None and one.kind in tables.LEVEL_KINDS:
             values |= {"term": arm_label(one.arm), "what": self._what(one), "count": len(means.terms)}
+            tied = equal_to(means.estimate, int(np.nanargmax(means.estimate)))
+            if one.arm in (equals := [means.estimands[k].arm for k in tied]) and len(equals) > 1:
+                values["arms"] = _together(list(map(arm_label, equals)))
+                return tables.SELECTED_OF_EQUALS(**values, best=self._best())
             return tables.SELECTED(**values, best=self._best())
         if one.kind in tables.LEVEL_KINDS:
             return tables.LEVEL(**values | {"term": self._level_name(place)}, what=self._what(one))
@@ -115,10 +127,10 @@ class _Found:
         values |= {**arms, "what": self._what(one)}
         if not self._decided(place):
             return tables.LIFT_UNDECIDED(**values)
-        size, ends = float(self.results.estimate[place]), self.limits[place]
-        if self.limits[place, 0] > 0.0:
+        size, (low, high) = float(self.results.estimate[place]), self.limits[place].tolist()
+        if low > 0.0:
             return tables.LIFTED(**values, direction="higher", size=percent(size))
-        values["interval"] = self._between(*(percent(-float(end)) for end in ends[::-1]))
+        values["interval"] = interval_text(self._interval_name, -high, -low, percent)
         return tables.LIFTED(**values, direction="lower", size=percent(-size))
 
     def pair(self) -> JointInference | None:
@@ -139,10 +151,17 @@ class _Found:
         results = self.results
         if all(one.kind in tables.LEVEL_KINDS for one in results.estimands):
             return self._levels()
-        if self._common_control:
-            return self._against_control()
         terms = [str(term) for term in results.terms]
-        places = range(len(terms))
+        lacking = several([term for k, term in enumerate(terms) if not self._has_limits(k)], _SHOWN)
+        places = list(filter(self._has_limits, range(len(terms))))
+        if not places:
+            return tables.NO_INTERVALS(terms=lacking)
+        text = self._against_control(places) if self._common_control else self._decisions(terms, places)
+        return tables.LACKS_INTERVALS(sentence=text, terms=lacking) if lacking else text
+
+    def _decisions(self, terms: list[str], places: list[int]) -> str:
+        """Terms with an interval that differ from the null hypothesis, and those that are undecided."""
+        results = self.results
         decided = [f"{terms[k]} {self._number(k)} ({self._interval(k)})" for k in places if self._decided(k)]
         values: dict[str, Any] = {
             "decided": several(decided, _SHOWN, "; "),
@@ -161,9 +180,9 @@ class _Found:
         alike = kinds <= {"contrast", "ratio-contrast"} or kinds <= set(tables.LIFTS)
         return alike and len(controls) == 1 and self.results.null == 0.0
 
-    def _against_control(self) -> str:
+    def _against_control(self, places: list[int]) -> str:
         """The sentence on differences from one arm: the decided ones, clearest first, and the others."""
-        results, places = self.results, range(len(self.limits))
+        results = self.results
         arms = [arm_label(one.treatment) for one in results.estimands]
         decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
         told = [
@@ -185,25 +204,54 @@ class _Found:
         }
         if not decided:
             what = self._what(results.estimands[0])
-            return tables.NONE_AGAINST_CONTROL(count=len(arms), control=values["control"], what=what)
+            return tables.NONE_AGAINST_CONTROL(count=len(places), control=values["control"], what=what)
         return (tables.AGAINST_CONTROL if left else tables.ALL_AGAINST_CONTROL)(**values)
 
     def _levels(self) -> str:
         estimate = self.results.estimate
+        empty = np.flatnonzero(np.isnan(estimate)).tolist()
+        lacking = several(list(map(self._level_name, empty)), _SHOWN)
         if np.isnan(estimate).all():
-            return tables.NO_INTERVAL(term="No arm", estimate="nan")
+            return tables.NO_ESTIMATES(terms=lacking)
         if self.results._bounds is not None:
             return tables.BOUNDED_LEVELS(levels=several(self._bounded(), _SHOWN, "; "))
+        text = self._highest_and_lowest()
+        return tables.LACKS_ESTIMATES(sentence=text, terms=lacking) if lacking else text
+
+    def _highest_and_lowest(self) -> str:
+        """The arms with the highest and those with the lowest estimate, each with those that are tied."""
+        estimate = self.results.estimate
         high, low = int(np.nanargmax(estimate)), int(np.nanargmin(estimate))
+        first, last = equal_to(estimate, high), equal_to(estimate, low)
+        values = {
+            "what": self._what(self.results.estimands[high]),
+            "estimate": self._number(high),
+            "interval": self._intervals(first),
+        }
+        if first == last:
+            if len(first) == 1:
+                return tables.LEVEL(term=self._names(first), **values)
+            return tables.EQUAL_LEVELS(arms=self._names(first), **values)
+        shown = any(map(self._has_limits, (*first, *last)))
         return tables.LEVELS(
+            **values,
             count=len(estimate),
-            high=self._level_name(high),
-            low=self._level_name(low),
-            what=self._what(self.results.estimands[high]),
-            estimate=self._number(high),
-            interval=self._interval(high),
-            least=f"{self._number(low)} ({self._interval(low)})",
+            high=f"{self._names(first)} {'has' if len(first) == 1 else 'have'}",
+            low=self._names(last),
+            least=f"{self._number(low)} ({self._intervals(last)})",
+            selection=tables.NOT_FOR_SELECTION() if shown else "",
         )
+
+    def _intervals(self, places: list[int]) -> str:
+        """The interval of some levels; if they are not the same, each with its arm."""
+        told = {self._level_name(k): self._interval(k) for k in places}
+        if len(set(told.values())) == 1:
+            return self._interval(places[0])
+        return several([f"{name}: {text}" for name, text in told.items()], _SHOWN, "; ")
+
+    def _names(self, places: list[int]) -> str:
+        """The arms of some levels."""
+        return _together(list(map(self._level_name, places)))
 
     def _level_name(self, place: int) -> str:
         """The name of a level: its arm, or its term if this is more informative."""
@@ -239,6 +287,9 @@ class _Found:
             reward=reward, denominator=one.denominator
         )
 
+    def _has_limits(self, place: int) -> bool:
+        return not np.isnan(self.limits[place]).any()
+
     def _decided(self, place: int) -> bool:
         low, high = self.limits[place]
         return bool(low > self.results.null or high < self.results.null)
@@ -253,8 +304,10 @@ class _Found:
         return percent(value) if relative else format_number(value)
 
     def _interval(self, place: int) -> str:
-        return self._between(*(self._figure(place, float(end)) for end in self.limits[place]))
+        low, high = self.limits[place].tolist()
+        return interval_text(self._interval_name, low, high, lambda end: self._figure(place, end))
 
-    def _between(self, low: str, high: str) -> str:
+    @property
+    def _interval_name(self) -> str:
         name = "interval" if self.results.validity != "anytime" else "confidence sequence"
-        return f"{level_text(self.alpha)} {self.kind}{name} {low} to {high}"
+        return f"{level_text(self.alpha)} {self.kind}{name}"

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from great_tables import GT
 
     from adaptinf.inference.distributions.references import Reference
+    from adaptinf.typing import FloatArray
 
 T = TypeVar("T")
+_ROUNDING = 1e-12
+"""Difference between two estimates, relative to the largest, that is rounding error."""
 _PIECE = 10
 """Smallest width of a column in which words may be broken."""
 _RULE = "header_dec_below"
@@ -503,6 +506,33 @@ def format_number(x: float) -> str:
     if size == 0 or 1e-4 <= size < 1e3:
         return f"{x:.4f}"
     return f"{x:.2f}" if 1e3 <= size < 1e6 else f"{x:.2e}"
+
+
+def equal_to(estimate: FloatArray, place: int) -> list[int]:
+    """Positions of the estimates (k,) that equal one of them, except for rounding error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adaptinf.inference.results.tables import equal_to
+    >>> equal_to(np.array([0.3, 0.1 + 0.2, 0.4]), 0)
+    [0, 1]
+    """
+    near = np.abs(estimate - estimate[place]) <= _ROUNDING * np.nanmax(np.abs(estimate))
+    return [int(k) for k in np.flatnonzero(near)]
+
+
+def interval_text(name: str, low: float, high: float, told: Callable[[float], str] = format_number) -> str:
+    """An interval in a sentence: its name with both limits, or "no" and its name.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import interval_text
+    >>> interval_text("95% interval", 0.1, 0.2), interval_text("95% interval", float("nan"), 0.2)
+    ('95% interval 0.1000 to 0.2000', 'no 95% interval')
+    """
+    missing = math.isnan(low) or math.isnan(high)
+    return f"no {name}" if missing else f"{name} {told(low)} to {told(high)}"
 
 
 def percent(value: float) -> str:

@@ -20,6 +20,7 @@ from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import USUAL, meaningful
+from adaptinf.inference.results.tables import equal_to, interval_text
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.inference.winners import projected
@@ -31,6 +32,7 @@ from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.sums import Sums
+from adaptinf.texts import level_text
 from adaptinf.typing import BoolArray
 
 _WAYS = {
@@ -226,7 +228,7 @@ def _notes(
     named: dict[str, Any] = {"arm": arms[won], "n": contest.size, "beside": ""}
     if isinstance(law, projected.ProjectedLaw):
         way = claims.PROJECTED(fewest=FEWEST) if law.exact else claims.PROJECTED_SKEWED()
-        return claims.HIGHEST(**named), way
+        return _selected(means, contest, arms, named), way
     own = float(contest.direction @ means.estimate)
     if other is None:
         every = means.reference.interval(math.log(USUAL))
@@ -238,6 +240,18 @@ def _notes(
             named |= {"n": contest.size - 1, "beside": claims.BESIDE_CONTROL()}
         half = -float(ndtri(0.025)) * law.scale
         low, high = own - half, own + half
-    usual = claims.USUAL(what="mean" if other is None else "difference", own=own, low=low, high=high)
+    interval = interval_text(f"{level_text(USUAL)} interval", low, high, "{:.4g}".format)
+    usual = claims.USUAL(what="mean" if other is None else "difference", own=own, interval=interval)
     way = claims.TIED(near=NEAR) if law.tied else _WAYS[law.method]
-    return claims.HIGHEST(**named), usual, way
+    return _selected(means, contest, arms, named), usual, way
+
+
+def _selected(means: Results, contest: Contest, arms: Sequence[Any], named: dict[str, Any]) -> str:
+    """Which arm has the highest estimate, and which arms share it."""
+    control = contest.against if not contest.ranked else None
+    equals = [arms[k] for k in equal_to(means.estimate, contest.won) if k != control]
+    if len(equals) == 1:
+        return claims.HIGHEST(**named)
+    if contest.ranked:
+        named["beside"] = ""
+    return claims.EQUALS(**named, arms=", ".join(map(repr, equals)))

@@ -433,6 +433,15 @@ def test_too_few_re_runs_for_an_interval() -> None:
         assert 1.0 / (least + 1) <= alpha < 1.0 / least
 
 
+def test_limits_are_none_where_every_effect_is_rejected() -> None:
+    log = designs.Uniform().run(NormalArms([0.0, 0.1]), 50, rng=0)
+    found = randomization_interval(log, replications=19)
+    assert f"0.95 interval  [{found.low:.6g}, {found.high:.6g}]" in str(found)
+    empty = dataclasses.replace(found, low=math.nan, high=math.nan)
+    assert "0.95 interval  none\n" in str(empty)
+    assert repr(empty) == "<RandomizationInterval: none at alpha = 0.05>"
+
+
 def test_three_arms_have_one_refusal() -> None:
     log = designs.Uniform().run(BernoulliArms([0.3, 0.5, 0.7]), 60, rng=0)
     with pytest.raises(ParameterError) as caught:

@@ -1,12 +1,18 @@
-"""Sentences on several arms against one, with the intervals that their table shows."""
+"""Sentences on arms, with the intervals that their table shows; on those without one, and on ties."""
 
 from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.inference.distributions.references import NormalReference
 from adaptinf.inference.results.tables import format_number, percent
 
 
@@ -109,4 +115,159 @@ def test_an_undecided_result_that_is_not_valid_is_one_sentence() -> None:
     result = ai.Contrasts(contrasts([0.3, 0.3, 0.3], 400), control=0).fit(estimator="sample-mean")
     assert result.sentence(adjust=None).startswith(
         "Not valid under adaptive assignment: it is undecided whether any of 2 arms differs"
+    )
+
+
+def frame(rounds: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    arm = rng.choice(["A", "B"], rounds)
+    return pd.DataFrame({"arm": arm, "y": (rng.random(rounds) < 0.3).astype(float)})
+
+
+LOGS = {
+    "constant rewards": frame().assign(y=1.0),
+    "one constant arm": frame().assign(y=lambda f: f["y"].where(f["arm"] == "A", 1.0)),
+    "one round per arm": pd.DataFrame({"arm": ["A", "B"], "y": [1.0, 1.0]}),
+    "three rounds": frame().head(3),
+    "two arms, one of them constant, and a third": pd.concat(
+        [frame().assign(y=0.0), pd.DataFrame({"arm": "C", "y": [0.0, 1.0] * 50})], ignore_index=True
+    ),
+}
+MODELS: dict[str, Any] = {
+    "ArmMeans": ai.ArmMeans,
+    "Contrast": lambda log: ai.Contrast(log, treatment="B", control="A"),
+    "Contrasts": lambda log: ai.Contrasts(log, control="A"),
+    "AdaptiveOLS": lambda log: ai.AdaptiveOLS.from_formula("y ~ C(arm)", log),
+    "Winner": ai.Winner,
+}
+
+
+@pytest.mark.parametrize("rows", LOGS.values(), ids=LOGS)
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("known", [{}, {"adaptive": False}, {"propensity": "p"}], ids=str)
+def test_prose_says_no_interval_in_words(model: Any, rows: pd.DataFrame, known: dict[str, Any]) -> None:
+    log = ai.AdaptiveLog(rows.assign(p=1.0 / rows["arm"].nunique()), action="arm", reward="y", **known)
+    try:
+        result = model(log).fit()
+    except (ai.errors.InvalidForLog, ai.errors.ParameterError):
+        return
+    prose = [result.sentence(), result.sentence(adjust=None), *result.notes, *result.cautions]
+    prose += [result.sentence(term=str(term)) for term in result.terms]
+    assert [text for text in prose if re.search(r"\bnan\b", text)] == []
+
+
+def test_a_report_says_no_interval_in_words(tmp_path: Path) -> None:
+    log = log_of(LOGS["one constant arm"])
+    result = ai.ArmMeans(log).fit()
+    ai.report(result, tmp_path / "report.html", log=log, checklist="consort")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert result.sentence() in page
+    assert "B: 1.0000 (no 95% interval)" in page
+    assert "interval nan" not in page
+
+
+SELECTION = "; the intervals do not allow for this selection"
+
+
+def log_of(rows: pd.DataFrame) -> ai.AdaptiveLog:
+    return ai.AdaptiveLog(rows, action="arm", reward="y")
+
+
+def test_equal_arms_are_named_together() -> None:
+    told = "A and B have the same estimated mean y, 1.0000 (no 95% interval). Read the cautions first."
+    assert ai.ArmMeans(log_of(LOGS["constant rewards"])).fit().sentence() == told
+
+
+def test_an_arm_without_an_interval_beside_one_that_has_one() -> None:
+    result = ai.ArmMeans(log_of(LOGS["one constant arm"])).fit()
+    low, high = result.conf_int().loc["A"]
+    assert result.sentence() == (
+        f"Of 2 arms, B has the highest estimated mean y, 1.0000 (no 95% interval), and A the lowest, "
+        f"{result.params['A']:.4f} (95% interval {low:.4f} to {high:.4f}){SELECTION}. Read the cautions "
+        "first."
+    )
+
+
+def levels(estimates: list[float], errors: list[float]) -> ai.Results:
+    """Arm means with other numbers."""
+    arms = ai.environments.BernoulliArms([0.5] * len(estimates))
+    found = ai.ArmMeans(ai.designs.EpsilonGreedy(exploration=1.0).run(arms, horizon=400, rng=0)).fit()
+    values, spread = np.array(estimates), np.array(errors)
+    return replace(
+        found, estimate=values, std_error=spread, reference=NormalReference(values, spread), contrast_of=None
+    )
+
+
+TOLD = {
+    "tied at the top, with other intervals": (
+        ([0.5, 0.1 + 0.4, 0.2], [0.1, 0.2, 0.1]),
+        "Of 3 arms, arm 0 and arm 1 have the highest estimated mean reward, 0.5000 (arm 0: 95% interval "
+        "0.3040 to 0.6960; arm 1: 95% interval 0.1080 to 0.8920), and arm 2 the lowest, 0.2000 (95% "
+        f"interval 0.0040 to 0.3960){SELECTION}.",
+    ),
+    "tied at the bottom": (
+        ([0.5, 0.2, 0.2], [0.1, 0.1, 0.1]),
+        "Of 3 arms, arm 0 has the highest estimated mean reward, 0.5000 (95% interval 0.3040 to 0.6960), and "
+        f"arm 1 and arm 2 the lowest, 0.2000 (95% interval 0.0040 to 0.3960){SELECTION}.",
+    ),
+    "one arm without an estimate": (
+        ([0.5, 0.2, np.nan], [0.1, 0.1, np.nan]),
+        "Of 3 arms, arm 0 has the highest estimated mean reward, 0.5000 (95% interval 0.3040 to 0.6960), and "
+        f"arm 1 the lowest, 0.2000 (95% interval 0.0040 to 0.3960){SELECTION}. There is no estimate for "
+        "arm 2.",
+    ),
+    "one arm with an estimate": (
+        ([np.nan, 0.2, np.nan], [np.nan, 0.1, np.nan]),
+        "Arm 1 has mean reward 0.2000 (95% interval 0.0040 to 0.3960). There is no estimate for arm 0, "
+        "arm 2.",
+    ),
+    "no estimate": (
+        ([np.nan] * 3, [np.nan] * 3),
+        "There is no estimate for arm 0, arm 1, arm 2 (see explain()).",
+    ),
+    "no interval": (
+        ([0.5, 0.2, 0.3], [np.nan] * 3),
+        "Of 3 arms, arm 0 has the highest estimated mean reward, 0.5000 (no 95% interval), and arm 1 the "
+        "lowest, 0.2000 (no 95% interval).",
+    ),
+}
+
+
+@pytest.mark.parametrize(("numbers", "wanted"), TOLD.values(), ids=TOLD)
+def test_levels_that_are_tied_or_lacking(numbers: tuple[list[float], list[float]], wanted: str) -> None:
+    assert levels(*numbers).sentence() == wanted
+
+
+def test_differences_without_an_interval_are_not_undecided() -> None:
+    arms = ai.environments.BernoulliArms([0.5, 0.5, 0.5])
+    log = ai.designs.EpsilonGreedy(exploration=1.0).run(arms, horizon=400, rng=0)
+    found = ai.Contrasts(log, control=0).fit()
+    values, errors = np.array([0.4, 0.0]), np.array([0.1, np.nan])
+
+    def told(values: np.ndarray, errors: np.ndarray) -> str:
+        law = NormalReference(values, errors)
+        result = replace(found, estimate=values, std_error=errors, reference=law, covariance=None)
+        return result.sentence(adjust=None)
+
+    assert told(values, errors) == (
+        "Compared with arm 0: arm 1 has a higher mean reward (difference 0.4000, 95% interval 0.2040 to "
+        "0.5960). There is no interval for 2 - 0."
+    )
+    assert told(values, np.full(2, np.nan)) == "There is no interval for 1 - 0, 2 - 0 (see explain())."
+
+
+def test_a_winner_that_is_tied_is_not_called_the_highest() -> None:
+    rows = pd.DataFrame({"arm": ["A", "B", "B", "A"] * 100, "y": [0.0, 0.0, 1.0, 1.0] * 100, "p": 0.5})
+    result = ai.Winner(ai.AdaptiveLog(rows, action="arm", reward="y", propensity="p", adaptive=False)).fit()
+    low, high = result.conf_int().iloc[0]
+    assert result.sentence() == (
+        "Of 2 arms, A and B have the same highest estimate; for A: mean y 0.5000 (95% interval "
+        f"{low:.4f} to {high:.4f}, allowing for this selection); it is undecided which arm is best: A, B are "
+        "not ruled out at level 0.05."
+    )
+    assert any(
+        note
+        == "Arms 'A', 'B' have the same estimate, the highest of the 2 arms compared; arm 'A' is taken as "
+        "the winner."
+        for note in result.notes
     )
