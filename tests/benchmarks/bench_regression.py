@@ -13,9 +13,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from adaptinf.inference.regression.batched_regression import batch_regressions, batched_coefficients
+from adaptinf.inference.regression.batched_regression import batched_coefficients
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import confidence_ellipsoid
+from adaptinf.inference.regression.least_squares import batch_regressions
 from adaptinf.inference.regression.weighted.own_weights import weighted_least_squares
 
 pytestmark = pytest.mark.benchmark

@@ -211,6 +211,13 @@ MOVED = (
         "caution",
     ),
     Claim(
+        "moved_with_equal_rewards",
+        "{moved} (p < {p:g}); estimator='batched' would compare arms within batches, but in at least one "
+        "batch all rewards are equal: join batches that have the same assignment probabilities (batch=), or "
+        "pass propensities='from batches' if every arm was chosen in each batch",
+        "caution",
+    ),
+    Claim(
         "moved_without_batches",
         "{moved} (p < {p:g}); to compare arms within periods of constant assignment probabilities, log "
         "these periods as batches (batch=)",

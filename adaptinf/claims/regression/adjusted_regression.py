@@ -33,6 +33,11 @@ BATCHED_REASONS = (
         "reason",
     ),
 )
+ONLY_BATCHES = Claim(
+    "inference.regression.adjustments.default_adjustment",
+    "no other adjustment is valid for the log",
+    "reason",
+)
 LEFT_OUT = Claim(
     "left_out",
     "Some batches are excluded, because {what}. This exclusion is valid, because rewards did not affect "
@@ -41,9 +46,9 @@ LEFT_OUT = Claim(
 )
 CONSTANT_IN_A_BATCH = Claim(
     "constant_in_a_batch",
-    "No estimates are available, because the regression fits the rewards of at least one batch exactly, "
-    "leaving no residual variance in that batch.",
-    "missing",
+    "no estimates are available, because the regression fits the rewards of at least one batch exactly, "
+    "leaving no residual variance in that batch",
+    "caution",
 )
 BATCHED = (
     regressions.CONSTANT,

@@ -8,7 +8,7 @@ Zhang, Janson, Murphy (2020), "Inference for batched bandits".
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,6 +66,11 @@ class BatchContrasts:
         total = np.maximum(self.treated + self.control, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.sqrt(self.treated * self.control / total) / self.scale
+
+    @property
+    def answers(self) -> bool:
+        """Whether rewards vary in every batch, so that there is an estimate."""
+        return bool(np.isfinite(self.precision.sum()))
 
     @property
     def df(self) -> FloatArray:
@@ -185,10 +190,10 @@ def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, Batched
     With precisions c_b, the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). Since it is linear
     in d, the interval is sum c_b D_b / sum c_b plus or minus a quantile times sqrt(B) / sum c_b.
     """
+    if not found.answers:
+        return math.nan, math.nan, BatchedReference(math.nan, math.nan, None)
     precision = found.precision
     total = float(precision.sum())
-    if not math.isfinite(total):
-        return math.nan, math.nan, BatchedReference(math.nan, math.nan, None)
     estimate = float(precision @ found.difference) / total
     std_error = math.sqrt(len(precision)) / total
     df = None if test == "normal" or np.all(found.df > NORMAL) else found.df
@@ -319,7 +324,10 @@ def _assess(question: Question) -> list[Verdict]:
     profile = question.profile
     first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
     place = ORDER["batched: shares moved" if first else "batched"]
-    return [Verdict("batched", "asymptotic", place, call, claims.REASON(), assumes)]
+    row = Verdict("batched", "asymptotic", place, call, claims.REASON(), assumes)
+    if found.answers:
+        return [row]
+    return [replace(row, unanswered=len(question.codes), warning=claims.UNVARYING())]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:

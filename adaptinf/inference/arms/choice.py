@@ -133,7 +133,7 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
     """The verdicts in order; valid methods that give intervals for more arms come first."""
     rare = rare_arms(question)
     if rare == 0:
-        return found
+        return sorted(found, key=lambda verdict: verdict.order)
     methods = [_NAMED[one.arguments["estimator"]] for one in found]
     answers = [one.valid and own.of_counts(question, one) for one, own in zip(found, methods, strict=True)]
     # Weighted counts are approximate, so a method whose intervals are exact comes before them.
@@ -142,7 +142,8 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
     rated = []
     for one, own, answer in zip(found, methods, answers, strict=True):
         if not answer:
-            one = replace(one, unanswered=rare, warning=sentence([told, one.warning]))
+            unanswered = max(rare, one.unanswered)
+            one = replace(one, unanswered=unanswered, warning=sentence([told, one.warning]))
         elif exact and own.events is not None:
             one = replace(one, unanswered=rare)
         rated.append(one)

@@ -114,7 +114,7 @@ _DEFAULT = "a regression without adjustment="
 def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment[Any], str]:
     """The adjustment that `AdaptiveOLS.fit` uses by default, and the reason.
 
-    The rewards are not used, so the choice does not invalidate the intervals.
+    Rewards matter only if they are fitted exactly in a batch, so that batched least squares has no answer.
     """
     _check_columns(data, profile)
     if data.adaptive:
@@ -130,6 +130,8 @@ def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjus
         raise InvalidForLog("a regression of this arm", regressions.SELECTED(selector=data.selector), alone)
     if not first(WEIGHTED.needs, weighted):
         return WEIGHTED, regressions.WEIGHTED_LEFT(reason=weighted.passed_over)
+    if BATCHED.facts(data, profile, None).unanswered:
+        return BATCHED, adjusted_regression.ONLY_BATCHES()
     facts = DECORRELATION.facts(data, profile, None)
     reason = regressions.DECORRELATION_LEFT(reason=first(DECORRELATION.needs, facts))
     ways = said(adjusted_regression.LEFT_ADVICE, facts)

@@ -14,7 +14,6 @@ import numpy as np
 from scipy import linalg, special
 
 from adaptinf.claims.regression import adjusted_regression as claims
-from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.student_sums import (
     NORMAL,
     SMALLEST_TAIL,
@@ -23,29 +22,9 @@ from adaptinf.inference.distributions.student_sums import (
 )
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.regression.joint_tests import JointTest, check_independent, check_residuals
-from adaptinf.inference.regression.least_squares import least_squares
+from adaptinf.inference.regression.least_squares import BatchRegressions
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
-from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BatchRegressions:
-    """Regressions of B batches on the same d columns.
-
-    Shapes: coefficient (B, d), inverse (B, d, d), scale (B,), df (B,), usable (B,).
-    """
-
-    coefficient: FloatArray
-    inverse: FloatArray
-    scale: FloatArray
-    df: FloatArray
-    usable: BoolArray
-
-    def only(self, keep: BoolArray) -> BatchRegressions:
-        """The regressions in the batches that are kept."""
-        return BatchRegressions(
-            self.coefficient[keep], self.inverse[keep], self.scale[keep], self.df[keep], self.usable[keep]
-        )
+from adaptinf.typing import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,27 +56,6 @@ class BatchedCoefficients:
     def interval(self, log_alpha: float) -> FloatArray:
         """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
         return np.vstack([part.interval(log_alpha) for part in self.parts])
-
-
-def batch_regressions(batch: IntArray, design: FloatArray, response: FloatArray) -> BatchRegressions:
-    """Fit a regression within each batch; batch (T,), design (T, d), response (T,)."""
-    starts = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
-    stops = np.append(starts[1:], len(batch))
-    size, dimension = len(starts), design.shape[1]
-    coefficient, inverse = np.full((size, dimension), np.nan), np.full((size, dimension, dimension), np.nan)
-    scale, df = np.full(size, np.nan), (stops - starts - dimension).astype(np.float64)
-    usable, names = np.zeros(size, dtype=np.bool_), tuple(map(str, range(dimension)))
-    for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-        if df[place] <= 0:
-            continue
-        try:
-            fit = least_squares(design[start:stop], response[start:stop], names)
-        except ParameterError:
-            continue
-        usable[place] = True
-        coefficient[place], inverse[place] = fit.coefficient, fit.root @ fit.root.T
-        scale[place] = 0.0 if fit.perfect else math.sqrt(fit.rss / df[place])
-    return BatchRegressions(coefficient, inverse, scale, df, usable)
 
 
 def batched_coefficients(

@@ -23,7 +23,12 @@ from adaptinf.inference.inputs.formulas import (
     name_in_formula,
     read_formula,
 )
-from adaptinf.inference.regression.least_squares import LeastSquares, least_squares
+from adaptinf.inference.regression.least_squares import (
+    BatchRegressions,
+    LeastSquares,
+    batch_regressions,
+    least_squares,
+)
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, did_you_mean, listed, shown
@@ -84,6 +89,12 @@ class RegressionData:
     def squares(self) -> LeastSquares:
         """The plain least-squares fit, computed once for estimates, covariances and cautions."""
         return least_squares(self.x, self.y, self.names)
+
+    @cached_property
+    def batches(self) -> BatchRegressions:
+        """Separate regressions in the batches, which there must be; computed once."""
+        assert self.batch is not None
+        return batch_regressions(self.batch, self.x, self.y)
 
 
 class JointTests(Protocol):

@@ -14,6 +14,7 @@ Nakatsukasa, Yanagisawa, Fukaya (2015), "Roundoff error analysis of the Cholesky
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -397,3 +398,44 @@ def _ratio(sums: FloatArray, outer: FloatArray) -> FloatArray:
     total = sums[2] - 2.0 * sums[3] + np.einsum("kij,kij->k", outer, outer)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray((sums[0] - sums[1]) ** 2 / total, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchRegressions:
+    """Regressions of B batches on the same d columns.
+
+    Shapes: coefficient (B, d), inverse (B, d, d), scale (B,), df (B,), usable (B,).
+    """
+
+    coefficient: FloatArray
+    inverse: FloatArray
+    scale: FloatArray
+    df: FloatArray
+    usable: BoolArray
+
+    def only(self, keep: BoolArray) -> BatchRegressions:
+        """The regressions in the batches that are kept."""
+        return BatchRegressions(
+            self.coefficient[keep], self.inverse[keep], self.scale[keep], self.df[keep], self.usable[keep]
+        )
+
+
+def batch_regressions(batch: IntArray, design: FloatArray, response: FloatArray) -> BatchRegressions:
+    """Fit a regression within each batch; batch (T,), design (T, d), response (T,)."""
+    starts = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
+    stops = np.append(starts[1:], len(batch))
+    size, dimension = len(starts), design.shape[1]
+    coefficient, inverse = np.full((size, dimension), np.nan), np.full((size, dimension, dimension), np.nan)
+    scale, df = np.full(size, np.nan), (stops - starts - dimension).astype(np.float64)
+    usable, names = np.zeros(size, dtype=np.bool_), tuple(map(str, range(dimension)))
+    for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+        if df[place] <= 0:
+            continue
+        try:
+            fit = least_squares(design[start:stop], response[start:stop], names)
+        except ParameterError:
+            continue
+        usable[place] = True
+        coefficient[place], inverse[place] = fit.coefficient, fit.root @ fit.root.T
+        scale[place] = 0.0 if fit.perfect else math.sqrt(fit.rss / df[place])
+    return BatchRegressions(coefficient, inverse, scale, df, usable)

@@ -31,7 +31,7 @@ class Verdict:
     length: float = math.nan
     """Expected length of the method's 95% intervals, if known, not based on the rewards of single arms."""
     unanswered: int = 0
-    """Number of arms without an interval because their outcomes are too rare."""
+    """Number of arms without an interval, because outcomes are too rare or rewards do not vary."""
     opening: str = ""
     """First sentence about a fit that is not valid for the given reason; empty for the usual sentence."""
 

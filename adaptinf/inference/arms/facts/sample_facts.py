@@ -10,7 +10,9 @@ from adaptinf.claims import propensities, said
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
+from adaptinf.inference.arms.batched import usable_batches
 from adaptinf.inference.arms.facts.arm_facts import ArmFacts
+from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.validity.assignment import MOVED
@@ -176,13 +178,29 @@ class SampleFacts(ArmFacts):
 
     @property
     def moved_with_batches(self) -> dict[str, Any]:
-        profile = self.profile
-        steady = profile.batched and not profile.shares_move_in_batches
-        return self._visibly_moved if steady else {}
+        return self._visibly_moved if self._steady_in_batches and self._batches_answer else {}
+
+    @property
+    def moved_with_equal_rewards(self) -> dict[str, Any]:
+        return self._visibly_moved if self._steady_in_batches and not self._batches_answer else {}
 
     @property
     def moved_without_batches(self) -> dict[str, Any]:
-        return {} if self.moved_with_batches else self._visibly_moved
+        return {} if self._steady_in_batches else self._visibly_moved
+
+    @property
+    def _steady_in_batches(self) -> bool:
+        return self.profile.batched and not self.profile.shares_move_in_batches
+
+    @cached_property
+    def _batches_answer(self) -> bool:
+        """Whether a comparison of the arms within batches would have an estimate."""
+        if not self.question.contrast:
+            return True
+        try:
+            return usable_batches(self.question)[0].answers
+        except Refused:
+            return True
 
     @property
     def _visibly_moved(self) -> dict[str, Any]:

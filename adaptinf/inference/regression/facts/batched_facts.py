@@ -11,9 +11,9 @@ import numpy as np
 from adaptinf.claims import Said, first
 from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.claims.regression.regressions import BY_PROPENSITIES
-from adaptinf.inference.regression.batched_regression import BatchRegressions, batch_regressions
 from adaptinf.inference.regression.decorrelation import Decorrelated, decorrelated
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts, some
+from adaptinf.inference.regression.least_squares import BatchRegressions
 
 _BATCHES = 10
 """Largest number of batches that a sentence lists."""
@@ -32,16 +32,10 @@ class BatchedFacts(RegressionFacts):
         """Whether drift between batches would invalidate the method."""
         return False
 
-    @cached_property
-    def regressions(self) -> BatchRegressions:
-        """The regressions in the batches of the rounds used; refused if there are no batches."""
-        assert self.data.batch is not None
-        return batch_regressions(self.data.batch, self.data.x, self.data.y)
-
     @property
     def usable(self) -> BatchRegressions:
-        """The regressions in the batches that determine all coefficients."""
-        return self.regressions.only(self.regressions.usable)
+        """Regressions in the batches that determine all coefficients."""
+        return self.data.batches.only(self.data.batches.usable)
 
     @cached_property
     def unusable(self) -> Said | None:
@@ -50,7 +44,7 @@ class BatchedFacts(RegressionFacts):
             return None
         every = self.profile.log.arrays.batch
         usable = np.zeros(int(self.data.batch.max() if every is None else every.max()) + 1, dtype=np.bool_)
-        usable[np.unique(self.data.batch)[self.regressions.usable]] = True
+        usable[np.unique(self.data.batch)[self.data.batches.usable]] = True
         missing = np.flatnonzero(~usable)
         if len(missing) == 0:
             return None
@@ -63,18 +57,27 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def unusable_by_rewards(self) -> dict[str, str]:
-        spoilt = self.unusable is not None and self.data.adaptive and self.regressions.usable.any()
+        spoilt = self.unusable is not None and self.data.adaptive and self.data.batches.usable.any()
         return {"what": str(self.unusable)} if spoilt else {}
 
     @property
     def all_unusable(self) -> str:
-        if self.unusable is None or self.regressions.usable.any():
+        if self.unusable is None or self.data.batches.usable.any():
             return ""
         return self.unusable
 
     @property
     def told_apart_in_each(self) -> bool:
-        """Whether the columns can be distinguished in every batch, in which case this is the default."""
+        """Whether this is the default, because the columns can be distinguished in every batch."""
+        return self._can_be_told_apart and not self.constant_in_a_batch
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the only obstacle to this default is that there would be no estimates."""
+        return self._can_be_told_apart and self.constant_in_a_batch
+
+    @property
+    def _can_be_told_apart(self) -> bool:
         return self.data.selector is None and not first(claims.BATCHED_NEEDS, self)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.claims import first, propensities
 from adaptinf.claims.regression import weighted_regression as claims
 from adaptinf.claims.regression.regressions import CONSTANT
+from adaptinf.inference.regression.facts.batched_facts import BatchedFacts
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts
 from adaptinf.inference.regression.weighted.round_weights import fixed_by, shared_weights
 from adaptinf.inference.scores.inverse import indicators
@@ -90,7 +91,9 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def chosen_alone_in_batches(self) -> bool:
-        return self.profile.propensities is None and self.data.batch is not None
+        if self.profile.propensities is not None or self.data.batch is None:
+            return False
+        return BatchedFacts(self.data, self.profile, None).told_apart_in_each
 
     @property
     def too_small(self) -> dict[str, float]:

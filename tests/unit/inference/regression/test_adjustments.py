@@ -24,7 +24,6 @@ from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.inference.regression.adjustments import ADJUSTMENTS
 from adaptinf.inference.regression.anytime import AnytimeReference, anytime_coefficients, anytime_wald
 from adaptinf.inference.regression.batched_regression import (
-    batch_regressions,
     batched_coefficients,
     batched_wald,
     drifting_wald,
@@ -32,6 +31,7 @@ from adaptinf.inference.regression.batched_regression import (
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.design import CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
+from adaptinf.inference.regression.least_squares import batch_regressions
 from adaptinf.inference.regression.weighted.own_weights import stabilising_weights, weighted_least_squares
 from adaptinf.inference.results.hypotheses import linear_hypothesis
 from adaptinf.inference.validity.profile import profile_of
