@@ -42,12 +42,14 @@ class Finding:
     """The result of checking an assumption on one log; a log that cannot be checked has none."""
 
     cautions: tuple[str, ...] = ()
-    """Evidence against the assumption, with its cause; empty if there is none."""
+    """Evidence against the assumption, with its cause, or why the check is not enough; empty if none."""
+    untested: bool = False
+    """Whether the log cannot show that the assumption fails, although the cautions give cause for doubt."""
 
     @property
     def contradicted(self) -> bool:
         """Whether there is evidence against the assumption."""
-        return bool(self.cautions)
+        return bool(self.cautions) and not self.untested
 
 
 class Said(str):
@@ -72,9 +74,9 @@ class Said(str):
     @property
     def status(self) -> str:
         """For an assumption: "checked", "contradicted", or empty if this log cannot test it."""
-        if self.found is None:
+        if self.found is None or self.found.untested:
             return ""
-        return "contradicted" if self.found.cautions else "checked"
+        return "contradicted" if self.found.contradicted else "checked"
 
     @property
     def short(self) -> str:

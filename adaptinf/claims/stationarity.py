@@ -11,6 +11,37 @@ MEANS_STAY = Claim(
     check="drift_found",
     short="no drift in arm means",
 )
+ABSENT = Claim(
+    "inference.validity.constant_means.absences",
+    "{absent}, so drift common to all arms would bias comparisons with {it}; if {it} could not be chosen "
+    "there, {remedy}, or set stationary=True if nothing drifted",
+    "caution",
+)
+ONLY_COMMON_ROUNDS = Claim(
+    "inference.validity.constant_means.absences",
+    "set rounds= to the rounds in which all arms could",
+    "phrase",
+)
+ONLY_COMMON_BATCHES = Claim(
+    "inference.validity.constant_means.absences",
+    "use Contrast, which compares two arms in batches in which both could",
+    "phrase",
+)
+ABSENT_FIRST = Claim(
+    "inference.validity.constant_means.absences",
+    "arm {arm!r} was not chosen in the first {n:,} of {rounds:,} rounds",
+    "phrase",
+)
+ABSENT_LAST = Claim(
+    "inference.validity.constant_means.absences",
+    "arm {arm!r} was not chosen in the last {n:,} of {rounds:,} rounds",
+    "phrase",
+)
+ABSENT_BETWEEN = Claim(
+    "inference.validity.constant_means.absences",
+    "arm {arm!r} was not chosen in rounds {first:,} to {last:,} of {rounds:,}",
+    "phrase",
+)
 SHARES_MOVED = Claim(
     "profile.shares_move",
     "assignment proportions changed over time, so common drift would bias differences in sample means",

@@ -92,7 +92,7 @@ EXACT_NEEDS = (
 )
 EXACT_REASONS = (Claim("not_adaptive", "rewards are binary, and {why}", "reason"),)
 EXACT_ASSUMES = (NOT_ADAPTIVE, ONE_RATE, contexts.NO_PART)
-EXACT_CAUTIONS = (Part("shares_moved", "caution"),)
+EXACT_CAUTIONS = (Part("shares_moved", "caution"), Part("absences", "caution"))
 """With exact binomial tests."""
 
 NOTHING_TO_CORRECT = Claim(
@@ -239,6 +239,7 @@ FIT = (
     units.NOT_BY_UNIT,
     contexts.NEVER_RANDOM,
     Part("moved", "caution"),
+    Part("absences", "caution"),
     Part("sums_cautions", "caution"),
     Part("profile.share_cautions", "caution"),
     *arm_fits.FIT,

@@ -18,6 +18,7 @@ from adaptinf.inference.policies.policy_weights import NEAREST
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.scores.moving_effects import SEEN, moving_effects
 from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS
+from adaptinf.inference.validity.constant_means import absences, with_absences
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.rare import PartsLaw
@@ -110,8 +111,8 @@ class WeightFacts(KindOfWeights):
         """
         if self.profile.constant_propensities or (self.question.contrast and self.is_cadr):
             return None
-        found: Finding | None = self.profile.drift_of(range(self.profile.log.n_arms))
-        return found
+        every = range(self.profile.log.n_arms)
+        return with_absences(self.profile.drift_of(every), absences(self.profile, every))
 
     @property
     def rewards_equal(self) -> bool:

@@ -139,7 +139,7 @@ class SequenceFacts(ConstantMeans):
     def drift_found(self) -> Finding | None:
         """Evidence of drift in the rewards of the arms, or in the mean of the scores of every round."""
         if self.is_by_pull:
-            return self.profile.drift_of(self.codes)
+            return super().drift_found
         terms = self.terms or [""] * len(self.quantities)
         return trend_of_values(terms, [value_trend(self.profile, one) for one in self.quantities])
 
@@ -237,7 +237,7 @@ class FitFacts(SequenceFacts):
     def different_rounds(self) -> bool:
         """Whether arms that are compared by their own rewards joined late or left early."""
         profile, codes = self.profile, np.array(self.codes)
-        if self.stationary or not (self.is_by_pull and profile.knows_propensities):
+        if self.stationary or self.absences or not (self.is_by_pull and profile.knows_propensities):
             return False
         if not profile.impossible[codes].any():
             return False

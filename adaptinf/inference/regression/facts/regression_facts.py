@@ -15,6 +15,7 @@ from adaptinf.inference.regression.design import CoefficientFit, FitOptions, Reg
 from adaptinf.inference.regression.facts.residual_trends import residual_trends
 from adaptinf.inference.regression.least_squares import BY_CLUSTER
 from adaptinf.inference.regression.rare_coefficients import RareCoefficients, rare_coefficients
+from adaptinf.inference.validity.constant_means import absences, with_absences
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.units import unit_count_cautions
 from adaptinf.typing import IntArray
@@ -107,7 +108,9 @@ class RegressionFacts:
             return None
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             trends = residual_trends(self.data, self.profile)
-        return trends.of(self.arms_used, self.profile.log.arms, claims.COEFFICIENTS_DRIFT)
+        found = trends.of(self.arms_used, self.profile.log.arms, claims.COEFFICIENTS_DRIFT)
+        missing = () if self.options.stationary else absences(self.profile, self.arms_used)
+        return with_absences(found, missing)
 
     @property
     def no_trend(self) -> bool:
