@@ -79,6 +79,11 @@ class Said(str):
         return "contradicted" if self.found.contradicted else "checked"
 
     @property
+    def scope(self) -> str:
+        """For an assumption that was checked and not contradicted: what the check can see, if not all."""
+        return f" {self.claim.scope}" if self.claim.scope and self.status == "checked" else ""
+
+    @property
     def short(self) -> str:
         """A short version; empty if the claim has none."""
         return self.claim.short.format_map(self.values)
@@ -112,6 +117,8 @@ class Claim:
     """For an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
     short: str = field(default="", compare=False)
     """A short version for the lines under a table, with the same values."""
+    scope: str = field(default="", compare=False)
+    """For an assumption: what its check can see, and what it cannot, after the word "checked"."""
     phrases: Mapping[str, Claim] = field(default_factory=dict, repr=False, compare=False)
     """Phrases that always occur in the sentence, by the names of their placeholders."""
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, propensities, units
+from adaptinf.claims import contexts, propensities, stationarity, units
 from adaptinf.claims.claim import Claim, Part
 
 BEYOND_SUPPORT = Claim(
@@ -93,6 +93,7 @@ SAME_LAW = Claim(
     "contexts and potential rewards are i.i.d. across rounds",
     "assumes",
     check="drift_found",
+    scope=stationarity.TRENDS_ALONE,
     short="i.i.d. rounds",
 )
 FIXED = Claim(

@@ -101,6 +101,7 @@ SAME_AT_EACH_PULL = Claim(
     "conditional on the past, each arm's expected reward is constant (no drift)",
     "assumes",
     check="drift_found",
+    scope=stationarity.TRENDS_ALONE,
     short="no drift in arm means",
 )
 SAME_IN_EVERY_ROUND = Claim(
@@ -108,6 +109,7 @@ SAME_IN_EVERY_ROUND = Claim(
     "conditional on earlier rounds, the expected score does not change over time (no drift)",
     "assumes",
     check="drift_found",
+    scope=stationarity.TRENDS_ALONE,
     short="no drift",
 )
 WITHIN_RANGE = Claim(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+TRENDS_ALONE = "for trends, not cycles"
+"""What checks of constant means can see."""
+
 MEANS_STAY = Claim(
     "means_stay",
     "arm means are constant over time",
     "assumes",
     check="drift_found",
+    scope=TRENDS_ALONE,
     short="no drift in arm means",
 )
 ABSENT = Claim(

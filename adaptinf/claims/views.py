@@ -55,7 +55,7 @@ def _assumed(clauses: Iterable[str]) -> str:
         if isinstance(clause, Said) and clause.claim.kind == "target":
             targets.append(clause)
         elif status := _status(clause):
-            asked.append(f"{clause} ({_STATUS[status]})")
+            asked.append(f"{clause} ({_STATUS[status]}{_scope(clause)})")
         else:
             unasked.append(clause)
     parts = [f"Assumes: {sentence(asked)}."] if asked else []
@@ -68,7 +68,7 @@ def _assumed(clauses: Iterable[str]) -> str:
 
 def with_status(clauses: Iterable[str]) -> str:
     """Assumptions in one line, with those that were tested on the log marked."""
-    return sentence(f"{one} ({status})" if (status := _status(one)) else one for one in clauses)
+    return sentence(f"{one} ({status}{_scope(one)})" if (status := _status(one)) else one for one in clauses)
 
 
 def of_terms(text: str, terms: str) -> str:
@@ -108,6 +108,10 @@ def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], 
     for answer in answers(claims, facts, places):
         places[answer[0].kind] += sentences(answer)
     return assumptions(assumed) + notes, list(dict.fromkeys([*contradictions(assumed), *cautions]))
+
+
+def _scope(clause: str) -> str:
+    return clause.scope if isinstance(clause, Said) else ""
 
 
 def _status(clause: str) -> str:

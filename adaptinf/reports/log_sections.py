@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf import plots
+from adaptinf.claims import Said
 from adaptinf.claims.reports import page as claims
 from adaptinf.claims.tables import CHECKS
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
@@ -76,11 +77,15 @@ def diagnosed(found: Diagnosis | None, why: str) -> str:
 
 def assumptions(shown: Shown) -> str:
     """The assumptions, whether they were checked on the log, and the estimated averages."""
-    rows = [[one.text, _CHECKED[one.check]()] for one in shown.reasons.of("assumes")]
-    told = [paragraph(f"{one.text[:1].upper()}{one.text[1:]}.") for one in shown.reasons.of("target")]
+    rows = []
+    for one in shown.reasons.of("assumes"):
+        scope = one.text.scope if isinstance(one.text, Said) else ""
+        told = claims.CHECKED_IN_PART(scope=scope) if scope else _CHECKED[one.check]()
+        rows.append([one.text, told])
+    targets = [paragraph(f"{one.text[:1].upper()}{one.text[1:]}.") for one in shown.reasons.of("target")]
     if not rows:
-        return "\n".join([paragraph(claims.NOTHING_ASSUMED()), *told])
-    return "\n".join([table(("assumption", "was it checked?"), rows, "Assumptions"), *told])
+        return "\n".join([paragraph(claims.NOTHING_ASSUMED()), *targets])
+    return "\n".join([table(("assumption", "was it checked?"), rows, "Assumptions"), *targets])
 
 
 def collected(log: AdaptiveLog | Sums | None) -> str:

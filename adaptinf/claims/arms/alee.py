@@ -43,6 +43,7 @@ NO_DRIFT = Claim(
     "the mean and variance of each arm's rewards are constant (no drift)",
     "assumes",
     check="drift_found",
+    scope=stationarity.TRENDS_ALONE,
     short="no drift in means or variances",
 )
 ASSUMES = (

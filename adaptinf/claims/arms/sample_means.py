@@ -212,8 +212,8 @@ MOVED = (
     ),
     Claim(
         "moved_with_equal_rewards",
-        "{moved} (p < {p:g}); estimator='batched' would compare arms within batches, but in at least one "
-        "batch all rewards are equal: join batches that have the same assignment probabilities (batch=), or "
+        "{moved} (p < {p:g}); estimator='batched' would compare arms within batches, but some batch has "
+        "only rewards of one value: join batches that have the same assignment probabilities (batch=), or "
         "pass propensities='from batches' if every arm was chosen in each batch",
         "caution",
     ),

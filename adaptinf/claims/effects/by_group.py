@@ -119,6 +119,7 @@ NO_DRIFT = Claim(
     "each arm's mean reward within a group is constant over time",
     "assumes",
     check="drift_found",
+    scope=stationarity.TRENDS_ALONE,
     short="no drift within groups",
 )
 WEIGHTED_ASSUMES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims import stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.rare_outcomes import UNCOMMON
 
@@ -11,6 +12,7 @@ CONSTANT = Claim(
     "the coefficients do not change over time",
     "assumes",
     check="drift_found",
+    scope=stationarity.TRENDS_ALONE,
     short="constant coefficients",
 )
 COEFFICIENTS_DRIFT = Claim(

@@ -61,6 +61,9 @@ FAILED = Claim(
 ALL_CHECKS = Claim("reports.log_sections.diagnosed", "All {count} checks", "phrase")
 
 CHECKED = Claim("reports.log_sections.assumptions", "yes; the log shows no evidence against it", "phrase")
+CHECKED_IN_PART = Claim(
+    "reports.log_sections.assumptions", "yes,{scope}; the log shows no evidence against it", "phrase"
+)
 CONTRADICTED = Claim(
     "reports.log_sections.assumptions", "yes, but the log contradicts it (see the caution)", "phrase"
 )

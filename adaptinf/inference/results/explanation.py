@@ -187,7 +187,8 @@ def assumed_briefly(explanation: Explanation, most: int) -> str:
         if one.check == tables.CHECKS[""]:
             unasked.append(words)
         else:
-            asked.append(f"{words} ({one.check})")
+            scope = one.text.scope if isinstance(one.text, Said) else ""
+            asked.append(f"{words} ({one.check}{scope})")
     if unasked:
         unasked[0] = f"not checkable: {unasked[0]}"
     return joined_clauses([*asked, *unasked], most)
@@ -225,7 +226,8 @@ def full_sentence(text: str) -> str:
 def _item(reason: Reason) -> str:
     """A claim as a sentence, with the result of its check."""
     told = full_sentence(reason.text)
-    return f"{told[:-1]} ({reason.check})." if reason.check and told.endswith(".") else told
+    scope = reason.text.scope if isinstance(reason.text, Said) else ""
+    return f"{told[:-1]} ({reason.check}{scope})." if reason.check and told.endswith(".") else told
 
 
 def _wrapped(text: str, first: str, further: str) -> list[str]:

@@ -144,6 +144,11 @@ class SequenceFacts(ConstantMeans):
         return trend_of_values(terms, [value_trend(self.profile, one) for one in self.quantities])
 
     @property
+    def absences(self) -> tuple[str, ...]:
+        """Arms that are missing in long stretches; with propensities, `different_rounds` states it."""
+        return () if self.profile.knows_propensities else super().absences
+
+    @property
     def no_trend(self) -> dict[str, str]:
         return super().no_trend if self.is_by_pull else {}
 
@@ -237,7 +242,7 @@ class FitFacts(SequenceFacts):
     def different_rounds(self) -> bool:
         """Whether arms that are compared by their own rewards joined late or left early."""
         profile, codes = self.profile, np.array(self.codes)
-        if self.stationary or self.absences or not (self.is_by_pull and profile.knows_propensities):
+        if self.stationary or not (self.is_by_pull and profile.knows_propensities):
             return False
         if not profile.impossible[codes].any():
             return False

@@ -105,7 +105,7 @@ def test_sums_say_it_too() -> None:
     sums = ai.aggregate(
         late(at=500), action="arm", reward="y", batch="batch", reward_range=(0.0, 1.0), adaptive=False
     )
-    result = ai.ConfidenceSequence(sums).fit()
+    result = ai.ArmMeans(sums).fit("sample-mean")
     assert says(result.cautions, claims.ABSENT_FIRST, arm="new", n=500)
     assert says(result.cautions, claims.ONLY_COMMON_BATCHES)
 
@@ -129,6 +129,12 @@ def test_designs_that_abandon_arms_are_quiet(design: Any, means: list[float]) ->
         log = log_of(rows)
         told += bool(absences(profile_of(log), range(log.n_arms)))
     assert told <= 1
+
+
+def test_the_line_on_assumptions_says_what_was_checked() -> None:
+    rows = late(at=0)
+    told = str(ai.Contrast(log_of(rows), treatment="new", control="old").fit())
+    assert "No drift in means or variances (checked for trends, not cycles)" in " ".join(told.split())
 
 
 def test_an_ordinary_experiment_is_quiet() -> None:

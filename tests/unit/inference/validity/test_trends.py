@@ -82,7 +82,7 @@ def test_alee_is_cautioned_where_rewards_drift_and_only_there(stationary: bool) 
         calm = model(benign).fit("alee", stationary=stationary)
         assert calm.cautions == ()
         assert says(calm.notes, stationarity.NO_TREND)
-        assert "(checked)" in " ".join(calm.notes)
+        assert "(checked for trends, not cycles)" in " ".join(calm.notes)
         found = model(drifting).fit("alee", stationary=stationary)
         z = profile_of(drifting).trends.pvalues
         for code, arm in enumerate("ab"):
