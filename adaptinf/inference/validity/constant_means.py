@@ -59,8 +59,8 @@ def _absences(profile: LogProfile, codes: tuple[int, ...]) -> tuple[str, ...]:
     sizes: FloatArray = np.bincount(piece, number, profile.n_pieces).astype(np.float64)
     upto = np.cumsum(sizes)
     before, total = upto - sizes, float(upto[-1])
-    order, told = np.argsort(arm.astype(np.int16) if len(codes) < _FEW_ARMS else arm, kind="stable"), []
-    for own in np.split(order, np.flatnonzero(np.diff(arm[order])) + 1):
+    told = []
+    for own in _entries(arm, len(codes), first=profile.adaptive):
         gaps = np.append(before[piece[own]], total) - np.append(0.0, upto[piece[own]])
         gaps = gaps[:1] if profile.adaptive else gaps
         place = int(np.argmax(gaps))
@@ -77,6 +77,16 @@ def _absences(profile: LogProfile, codes: tuple[int, ...]) -> tuple[str, ...]:
         if chance < _LOG_CHANCE and not _possible(profile, code, stretch):
             told.append((code, stretch))
     return (_absent(profile, told),) if told else ()
+
+
+def _entries(arm: IntArray, k: int, *, first: bool) -> list[IntArray]:
+    """The entries of each arm that has some, in order, or only the first one; arm (N,), below k."""
+    if first:
+        found = np.full(k, -1)
+        found[arm[::-1]] = np.arange(len(arm))[::-1]
+        return list(found[found >= 0, None])
+    order = np.argsort(arm.astype(np.int16) if k < _FEW_ARMS else arm, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(arm[order])) + 1)
 
 
 def _log_other(share: float) -> float:
