@@ -381,11 +381,21 @@ class SumsProfile(LogProfile):
         # Rounds of one unit share a draw, so the tests, which assume independent draws, do not apply.
         if not self.logs_propensities or self.one_draw_a_unit:
             return None
-        if self.knows_every_propensity:
-            where = miscalibrated_sums(self.cells)
+        if (cells := self._cells_with_propensities) is not None:
+            where = miscalibrated_sums(cells)
             return self._found(calibration_caution(where or ""), where is not None)
         z = self._frequencies
         return self._found(chosen_alone_caution(z, self.log.arms), bool(np.isfinite(z).any()))
+
+    @property
+    def _cells_with_propensities(self) -> Cells | None:
+        """Sums with every arm's propensities: logged, or constant and therefore those of the chosen arms."""
+        cells = self.cells
+        if self.knows_every_propensity or not self._never_move:
+            return cells if self.knows_every_propensity else None
+        every = np.broadcast_to(np.nan_to_num(self._chosen_smallest[0], nan=0.0), cells.pulls.shape)
+        expected = cells.rounds[:, None] * every
+        return replace(cells, expected=expected, spread=expected * (1.0 - every), smallest=every)
 
     @property
     def _frequencies(self) -> FloatArray:

@@ -2,8 +2,6 @@
 
 The test compares counts in pieces of a batch, and is for shares that replace propensities.
 
-The test compares counts in pieces of a batch, and is for shares that replace propensities.
-
 References
 ----------
 Dawson (1954), "A simplified expression for the variance of the chi-square function on a contingency table"
