@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from adaptinf.sums.homogeneity import homogeneity_pvalue
 from adaptinf.typing import FloatArray, IntArray
 
 VISIBLE = 1e-6
@@ -83,6 +84,27 @@ def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> floa
     stratum = strata(len(action), batch, least)
     table = np.bincount(stratum * arms + arm, minlength=(int(stratum.max(initial=0)) + 1) * arms)
     return _homogeneity(table.reshape(-1, arms).astype(np.float64))
+
+
+def within_pvalue(action: IntArray, n_arms: int, batch: IntArray) -> float:
+    """P-value for equal arm probabilities in all stretches of a batch, over batches; action, batch (T,).
+
+    Batches have equal stretches of 50 rounds or more, at most 2,000 in all; those with one stretch count
+    nothing. Unlike the number of runs, counts by stretch show shares that change slowly.
+    """
+    place = batch - int(batch.min(initial=0))
+    rounds = np.bincount(place)
+    starts = np.cumsum(rounds) - rounds
+    pieces = np.maximum(rounds // max(_STRATUM, math.ceil(len(action) / _MOST_STRATA)), 1)
+    stretch = (np.arange(len(action)) - starts[place]) * pieces[place] // rounds[place]
+    first = np.cumsum(pieces) - pieces
+    counts = np.bincount((first[place] + stretch) * n_arms + action, minlength=int(pieces.sum()) * n_arms)
+    found = np.flatnonzero(counts)
+    line, arm = np.divmod(found, n_arms)
+    owner = np.repeat(np.arange(len(pieces)), pieces)[line]
+    several = pieces[owner] > 1
+    parts = (part[several] for part in (owner, line, arm, counts[found].astype(np.float64)))
+    return homogeneity_pvalue(*parts)
 
 
 def shares_pvalue_of_counts(pulls: FloatArray) -> float:

@@ -27,6 +27,7 @@ from adaptinf.inference.validity.assignment import (
     runs_pvalue,
     shares_pvalue,
     strata,
+    within_pvalue,
 )
 from adaptinf.inference.validity.calibration import some_rounds
 from adaptinf.inference.validity.methods import Verdict
@@ -34,6 +35,7 @@ from adaptinf.inference.validity.pieces import RowPieces
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.stationarity import Trends, stretches_of_rows, times, trends_of_rows
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
+from adaptinf.log.validation.arm_columns import batch_cells
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -132,12 +134,12 @@ class LogProfile(RowPieces):
         known = self.knows_propensities and not self.estimated
         if known or self.repeated_units:
             return self.varying_propensities
-        return min(self._shares_pvalue, self._runs_pvalue) < MOVED / 2.0
+        return min(self._shares_pvalue, self._inside_pvalue) < MOVED / 2.0
 
     @cached_property
     def shares_move_in_batches(self) -> bool:
         """Whether shares change within batches, where batched least squares assumes constant ones."""
-        return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
+        return self.batched and self.shares_move and self._inside_pvalue < MOVED / 2.0
 
     @cached_property
     def shares_found(self) -> Finding | None:
@@ -148,9 +150,21 @@ class LogProfile(RowPieces):
         """
         if not self.batched or (self.repeated_units and not self.logs_propensities):
             return None
-        if self.logs_propensities or self._runs_pvalue >= MOVED / 2.0:
+        if self.repeated_units or self._may_move_inside or self._inside_pvalue >= MOVED / 2.0:
             return Finding()
         return Finding((MOVED_INSIDE(),))
+
+    @property
+    def _may_move_inside(self) -> bool:
+        """Whether the log's propensities allow for shares that change within batches."""
+        if not self.logs_propensities or self._never_move:
+            return False
+        if self.knows_every_propensity:
+            return bool(self.moving_batches.any())
+        arrays = self.log.arrays
+        assert arrays.batch is not None
+        assert arrays.propensity is not None
+        return bool(batch_cells(arrays.batch, arrays.action, arrays.propensity, self.log.n_arms).moved.any())
 
     @cached_property
     def _shares_pvalue(self) -> float:
@@ -159,10 +173,16 @@ class LogProfile(RowPieces):
         return shares_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
     @cached_property
-    def _runs_pvalue(self) -> float:
-        """P-value for arms drawn with equal probabilities within batches, or overall, from their runs."""
-        arrays = self.log.arrays
-        return runs_pvalue(arrays.action, self.log.n_arms, arrays.batch)
+    def _inside_pvalue(self) -> float:
+        """P-value for arms drawn with equal probabilities within batches, or overall if there are none.
+
+        It is based on runs and, within batches, on counts by stretch.
+        """
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        runs = runs_pvalue(arrays.action, n_arms, arrays.batch)
+        if arrays.batch is None:
+            return runs
+        return min(1.0, 2.0 * min(runs, within_pvalue(arrays.action, n_arms, arrays.batch)))
 
     @cached_property
     def states_not_adaptive(self) -> bool:

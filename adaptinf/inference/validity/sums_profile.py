@@ -412,7 +412,7 @@ class SumsProfile(LogProfile):
         return shares_pvalue_of_counts(self.cells.pulls)
 
     @cached_property
-    def _runs_pvalue(self) -> float:
+    def _inside_pvalue(self) -> float:
         """1: sums do not retain the order of rounds within batches."""
         return 1.0
 

@@ -16,7 +16,7 @@ from scipy import stats
 import adaptinf as ai
 from adaptinf.claims.propensities import SHARES_MOVE_WITHIN_BATCHES
 from adaptinf.inference.validity.assignment import MOVED_WITHIN
-from adaptinf.sums.engine.movement import homogeneity_pvalue
+from adaptinf.sums.homogeneity import homogeneity_pvalue
 from tests.claims_said import says
 
 ROLES = {"action": "arm", "reward": "y", "batch": "time"}
