@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import special
 
 from adaptinf.sums.homogeneity import homogeneity_pvalue
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 VISIBLE = 1e-6
 """P-value, times the number of columns, below which a context is assumed to have determined arms."""
@@ -30,9 +30,13 @@ _SPAN = 1e-8
 MOVED = 1e-3
 """P-value below which the arms' shares of the rounds are assumed to have changed."""
 REACTS = 1e-3
-"""P-value below which arms are assumed to be abandoned after low rewards."""
+"""P-value below which arms are assumed to be chosen by earlier rewards, over both tests of this."""
+REACTS_BESIDE = 1e-4
+"""The p-value used instead if the arms' shares change, because those may agree with the leader by chance."""
 SHORT = 10
 """Number of rounds in a stretch within which a level that changes by the hour is nearly constant."""
+_LED, _FEW_LED, _MOST_LED = 100, 10, 100_000
+_SHIFT, _VISIBLE_SHIFT = 0.3, 4.0
 _LEAST_EXPECTED = 5.0
 """Expected number of rounds of the rarest arm per stretch, as needed for a chi-squared approximation."""
 
@@ -103,8 +107,8 @@ def within_pvalue(action: IntArray, n_arms: int, batch: IntArray) -> float:
     line, arm = np.divmod(found, n_arms)
     owner = np.repeat(np.arange(len(pieces)), pieces)[line]
     several = pieces[owner] > 1
-    parts = (part[several] for part in (owner, line, arm, counts[found].astype(np.float64)))
-    return homogeneity_pvalue(*parts)
+    number = counts[found].astype(np.float64)
+    return homogeneity_pvalue(owner[several], line[several], arm[several], number[several])
 
 
 def shares_pvalue_of_counts(pulls: FloatArray) -> float:
@@ -162,6 +166,56 @@ def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
     if np.count_nonzero(gap) < _LEAST_ROUNDS:
         return math.nan
     return float(special.ndtr(-gap.sum() / math.sqrt(float(gap @ gap))))
+
+
+def leader_test(
+    action: IntArray, reward: FloatArray, n_arms: int, batch: IntArray | None, *, local: bool
+) -> tuple[float, bool]:
+    """P-value for arms chosen regardless of which arm has had the highest mean reward; 1 if too short.
+
+    Shapes: action, reward, batch (T,). With batches, means are those before the batch.
+
+    The leader is known before each round, so it is tested like a context: over all rounds if arms' shares
+    are constant, and otherwise (`local`) within stretches of 100 rounds, because shares that change at times
+    fixed in advance may agree with changes of the leader over longer ones. Stretches are divided at two
+    places, so that a change between two of them is within another. The first 100,000 rounds are used.
+
+    It is also returned whether the test would probably detect an arm whose share is .3 higher while it leads:
+    with share p of the n rounds and q of the leads, this shifts a standard normal statistic by .3 (n q (1 -
+    q) / (p (1 - p)))^(1/2), which must be at least 4.
+    """
+    rows = slice(min(len(action), _MOST_LED))
+    leader, known = _leaders(action[rows], reward[rows], n_arms)
+    if batch is not None:
+        place = batch[rows] - int(batch.min(initial=0))
+        start = np.searchsorted(place, place)
+        leader, known = leader[start], known[start]
+    chosen, leader = action[rows][known], leader[known]
+    if len(chosen) < _LED:
+        return 1.0, False
+    arm, arms = _joined(chosen, np.bincount(chosen, minlength=n_arms))
+    level, levels = _joined(leader, np.bincount(leader, minlength=n_arms))
+    turns = [np.zeros(len(arm), dtype=np.int64)]
+    if local:
+        turns = [(np.arange(len(arm)) + shift) // _LED for shift in (0, _LED // 2)]
+    p = min(association_pvalue(one, level, levels, arm, arms) for one in turns)
+    led, drawn = (np.bincount(part, minlength=n_arms) / len(part) for part in (leader, chosen))
+    spread = np.where(drawn > 0.0, led * (1.0 - led), 0.0) / np.maximum(drawn * (1.0 - drawn), 1.0 / len(arm))
+    return min(1.0, len(turns) * p), _SHIFT * math.sqrt(len(arm) * float(spread.max())) >= _VISIBLE_SHIFT
+
+
+def _leaders(action: IntArray, reward: FloatArray, n_arms: int) -> tuple[IntArray, BoolArray]:
+    """Arm with the highest mean of earlier rewards, and whether each arm drawn has several of them; (T,)."""
+    best = np.full(len(action), -np.inf)
+    leader, known = np.zeros(len(action), dtype=np.int64), np.ones(len(action), dtype=bool)
+    for code in np.unique(action):
+        own = action == code
+        count, total = np.cumsum(own) - own, np.cumsum(np.where(own, reward, 0.0))
+        mean = (total - np.where(own, reward, 0.0)) / np.maximum(count, 1)
+        known &= count >= _FEW_LED
+        above = mean > best
+        best[above], leader[above] = mean[above], code
+    return leader, known
 
 
 def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) -> float:

@@ -19,9 +19,11 @@ from adaptinf.inference.inputs.rounds import moves, stays
 from adaptinf.inference.validity.assignment import (
     MOVED,
     REACTS,
+    REACTS_BESIDE,
     SHORT,
     VISIBLE,
     deciding_context,
+    leader_test,
     pooling_pvalue,
     reaction_pvalue,
     runs_pvalue,
@@ -191,21 +193,25 @@ class LogProfile(RowPieces):
 
     @cached_property
     def reaction_found(self) -> Finding | None:
-        """Evidence that a reward affects whether its arm is chosen again, in a log that excludes this.
+        """Evidence that rewards affect which arms are chosen later, in a log that excludes this.
 
-        None if this cannot be observed. Within batches, no choice depends on rewards, but choices in the next
-        batch may.
+        None if this cannot be observed. If arms' shares change, a lack of evidence shows little: only sudden
+        changes can be told from those that were fixed in advance.
         """
         if not self.states_not_adaptive or self.repeated_units or self.incomplete:
             return None
-        p = self._reaction_pvalue
-        if p < REACTS:
+        p, told = self._reaction_test
+        if p < (REACTS_BESIDE if self.shares_move else REACTS):
             return Finding((statements.REACTED(p=p),))
-        return None if self.batched or math.isnan(p) else Finding()
+        return Finding() if told and not self.shares_move else None
 
     @cached_property
-    def _reaction_pvalue(self) -> float:
-        return reaction_pvalue(self.log.arrays.action, self.log.arrays.reward)
+    def _reaction_test(self) -> tuple[float, bool]:
+        """P-value for arms kept regardless of their last reward and leader, and whether it tells much."""
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        kept = reaction_pvalue(arrays.action, arrays.reward)
+        led, told = leader_test(arrays.action, arrays.reward, n_arms, arrays.batch, local=self.shares_move)
+        return (led if math.isnan(kept) else min(1.0, 2.0 * min(kept, led))), told
 
     @cached_property
     def pooling_pvalue(self) -> float:

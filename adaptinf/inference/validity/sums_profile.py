@@ -417,9 +417,9 @@ class SumsProfile(LogProfile):
         return 1.0
 
     @property
-    def _reaction_pvalue(self) -> float:
-        """NaN: sums do not retain the order of rewards either."""
-        return math.nan
+    def _reaction_test(self) -> tuple[float, bool]:
+        """No evidence: sums do not retain the order of rewards either."""
+        return 1.0, False
 
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
