@@ -50,7 +50,7 @@ class PrivacyGuarantee:
     Raises
     ------
     ParameterError
-        If a field is out of range; the message lists all of them.
+        If a field is out of range; the message lists every problem.
 
     Notes
     -----

@@ -58,7 +58,7 @@ def check_fields(parameters: Any, also: Callable[[], list[str]] = list, first: s
 
 @cache
 def _field_constraints(kind: type) -> dict[str, Constraint]:
-    """Constraints of a dataclass by field, from `Annotated[type, constraint]` or its union with None."""
+    """Constraints on the fields of a dataclass, from `Annotated` types and from their unions with None."""
     found: dict[str, Constraint] = {}
     for base in reversed(kind.__mro__):
         try:

@@ -99,9 +99,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         ),
         "looks": (
             "Tests with planned looks keep their level, and intervals after the stop cover, whatever adapts",
-            r"Error rates are at most \.055, plus three Monte Carlo errors, in (\d+ of \d+) cells",
-            "errors at most .055 in {0} cells",
-            "nominal .05, plus simulation error",
+            (
+                r"Error rates are at most \.055, plus three Monte Carlo errors, in (\d+ of \d+) cells;\s+"
+                r"the\s+largest\s+is ([\d.]+\d)\..*?less three\s+errors, in (\d+) of \d+"
+            ),
+            "errors at most .055 in {0} cells, at most {1}; coverage in {2}",
+            "nominal .05 and .95, plus simulation error",
         ),
         "looks_dates": (
             "Plans with looks by date keep their level; intervals with outcomes after the stop cover",
@@ -117,6 +120,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             r"with three Monte Carlo\s+errors, in (\d+ of \d+) rows",
             "errors at most .055, and coverage, in {0} rows",
             "nominal .05 and .95, plus simulation error",
+        ),
+        "looks_ranks": (
+            "Plans by re-randomisation keep their level where looks have few events",
+            r"plus three Monte Carlo errors, in (\d+ of \d+) cells;\s+the\s+largest is ([\d.]+\d)",
+            "errors at most .05 in {0} cells, at most {1}",
+            "nominal .05, plus simulation error",
         ),
         "looks_several": (
             "Plans with several treatments keep their level if some leave, all drift, or outcomes are lost",

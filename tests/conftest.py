@@ -55,7 +55,8 @@ def empty_namespaces(items: list[pytest.Item]) -> None:
 def pytest_collection(session: pytest.Session) -> Generator[None]:
     """Collect without looking for garbage: millions of objects come, of which nearly all stay.
 
-    Afterwards none of them is looked at again, which would take a second each time that a test made many.
+    Afterwards none of them is looked at again, which would take a second each time that a test made many; and
+    what tests make is looked at seldom, as compiling a design makes and drops millions.
     """
     gc.disable()
     try:
@@ -63,6 +64,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None]:
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(20_000, 10, 100)
 
 
 @pytest.hookimpl(wrapper=True)

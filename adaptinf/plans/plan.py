@@ -133,9 +133,9 @@ class Plan(Planning):
     The score is a martingale if the difference is `margin` in every round, for any design and any drift
     common to both arms; its clock is the sum of the squares of its steps. Alpha is spent by the number of
     rounds; critical values use the observed clock. Scores predict rewards by the arms' own means, or from a
-    recent level common to both arms, whichever has had the smaller steps so far. Statistics are compared as
-    Student's t, with one less than the smaller of the two arms' effective numbers of rewards as degrees of
-    freedom.
+    recent level common to both arms, whichever has had the smaller steps so far; as if each arm had had 10
+    more rewards at the mean of both. Statistics are compared as Student's t, with one less than the smaller
+    of the two arms' effective numbers of rewards as degrees of freedom.
 
     Examples
     --------

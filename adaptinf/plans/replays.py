@@ -19,6 +19,7 @@ import numpy as np
 from adaptinf.inference.group_sequential.score_process import ScoreProcess, ScoreProcesses, score_processes
 from adaptinf.plans.decisions import Course, Decision, Rule, course_of
 from adaptinf.simulation.environments import Tableau
+from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ def replayed(
     outcomes[: len(reward)] = reward[:horizon]
     world = Tableau(np.repeat(outcomes[:, None], n_arms, axis=1), reward_range=_range_of(outcomes))
     found = np.empty((replays, len(looks)))
+    tried = design.run(world, horizon=horizon, rng=0)  # refuses what it cannot run, once for all replays
+    assert tried.arrays.propensities is not None
     for number, stream in enumerate(np.random.SeedSequence(seed).spawn(replays)):
-        arrays = design.run(world, horizon=horizon, rng=np.random.default_rng(stream)).arrays
-        assert arrays.propensities is not None
-        known = arrays.action, arrays.reward, arrays.propensities
+        record = next(iterate_runs(design, world, horizon, 0, 1, np.random.default_rng(stream))).record
+        known = record.action, record.reward, record.propensities
         found[number] = statistics(
             leading(score_processes(*known, compared[:-1], compared[-1], looks), sides)
         )
@@ -68,6 +70,8 @@ def leads(processes: ScoreProcesses, sides: int) -> IntArray:
 
 def leading(processes: ScoreProcesses, sides: int) -> ScoreProcess:
     """At each look, the process of the treatment with the largest standardised score."""
+    if len(processes.each) == 1:
+        return processes.each[0]
     first = leads(processes, sides)
     return ScoreProcess(*(np.choose(first, column) for column in zip(*processes.each, strict=True)))
 

@@ -107,7 +107,7 @@ def theme(name: str | None = None, *, width: float | None = None) -> Iterator[No
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def figure(
     MissingDependencyError
         If matplotlib is not installed.
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     Examples
     --------

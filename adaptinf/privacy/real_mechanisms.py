@@ -64,7 +64,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     Raises
     ------
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     References
     ----------
@@ -102,7 +102,7 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     Raises
     ------
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     References
     ----------
@@ -154,7 +154,7 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
     Raises
     ------
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     References
     ----------
@@ -370,8 +370,8 @@ class Gaussian(Mechanism):
     Raises
     ------
     ParameterError
-        If a parameter is out of range (the message lists all of them), including a classical calibration with
-        epsilon of 1 or more.
+        If a parameter is out of range (the message lists every problem), including a classical calibration
+        with epsilon of 1 or more.
 
     References
     ----------

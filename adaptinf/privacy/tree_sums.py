@@ -133,7 +133,7 @@ def noise_row(hybrid: bool, slots: int, count: int) -> int:
 
 
 def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
-    """Numbers of trunk and node noise terms in the total at a count, and the level of its nodes."""
+    """Numbers of trunk and node noise terms in the total after a given count, and the level of the nodes."""
     if counter == "binary":
         return 0, int(count).bit_count(), 1
     level = int(count).bit_length() - 1

@@ -382,7 +382,7 @@ def protocol_page(appendix: Protocol, stamp: Stamp) -> str:
         ("fixed", "Fixed in advance", defined(appendix.facts.items())),
         ("bounds", "Critical values", bounds),
         ("plan", "Operating characteristics", hypertext(appendix.characteristics, caption, found.notes)),
-        ("looks", "Looks", hypertext(found.looks, "Looks", ())),
+        ("looks", "Looks", hypertext(appendix.looks, "Looks", ())),
         (
             "regulatory",
             "Topics of the ICH E20 draft",

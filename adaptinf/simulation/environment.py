@@ -187,14 +187,14 @@ def environment_tables(
         n_features=n_features,
         period=period,
         arrivals=np.ascontiguousarray(cumulative),
-        location=np.ascontiguousarray(location, dtype=np.float64),
-        scale=np.ascontiguousarray(np.ones_like(location) if scale is None else scale, dtype=np.float64),
+        location=_writable(location),
+        scale=_writable(np.ones_like(location) if scale is None else scale),
         start=start,
         size=size,
         pool=values,
-        tableau=rewards,
+        tableau=_writable(rewards),
         tableau_features=features,
-        theta=np.zeros((0, 0)) if theta is None else np.ascontiguousarray(theta, dtype=np.float64),
+        theta=np.zeros((0, 0)) if theta is None else _writable(theta),
         vector_law=vector_law,
         shared=shared,
         vectors=np.zeros((0, 0)) if vectors is None else np.ascontiguousarray(vectors, dtype=np.float64),
@@ -202,6 +202,11 @@ def environment_tables(
         mean_law=mean_law,
         delay=np.zeros((0, 0), dtype=np.int64) if delay is None else delay,
     )
+
+
+def _writable(values: FloatArray) -> FloatArray:
+    """Floats in C order that can be written: for read-only ones Numba would compile a design once more."""
+    return np.require(values, np.float64, ["C", "W"])
 
 
 def numbers(name: str, values: ArrayLike, problems: list[str]) -> FloatArray:

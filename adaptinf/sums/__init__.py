@@ -1,7 +1,7 @@
 """Sums by batch and arm from a warehouse: the second input to inference, besides a log of rows.
 
-Every table of results supports sums, and only code that adds up rows needs an engine; `aggregate` is imported
-on first use.
+Every table of results can be computed from sums. Only code that adds up rows needs an engine, so `aggregate`
+is imported on first use.
 """
 
 from __future__ import annotations

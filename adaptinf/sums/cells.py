@@ -1,4 +1,4 @@
-"""Sums over a batch's rounds by arm, as arrays: sufficient for estimates with batch-fixed weights.
+"""Sums by batch and arm, as arrays, which suffice for estimates whose weights are constant within batches.
 
 References
 ----------
@@ -20,21 +20,21 @@ _BINOMIAL = ((1,), (1, 1), (1, 2, 1), (1, 3, 3, 1))
 _ROUNDING = 1e-15
 _BY_BATCH = ("rounds", "inverse", "expected", "spread", "smallest", "nonzero")
 _SAME = 1e-9
-"""Relative difference up to which propensities in a batch count as equal."""
+"""Largest relative difference at which the propensities in a batch are treated as equal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Sums over the rounds of B batches in which each of K arms was chosen, and over all rounds.
+    """Sums over the rounds of each of B batches in which each of K arms was chosen, and over all its rounds.
 
     Shapes: moments (5, 4, B, K), rounds (B,), inverse, expected, spread, smallest, nonzero (B, K).
 
     ``moments[p, j]`` is the sum of (y - centre)^j / e^p over the rounds that chose the arm, where e is its
-    propensity; NaN if it is unknown (j = 3 without cubes; p = 4 has only j = 0). Over all rounds of a batch,
-    `inverse`, `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the smallest e;
-    the first three are NaN if only the chosen arm's propensity is known. `nonzero` is the number of rewards
-    other than 0, NaN if they were not counted. `products` contains the sums of products with further columns,
-    if there are any.
+    propensity, or NaN if that sum is unknown (as for j = 3 if there are no cubes, and for j > 0 if p = 4).
+    Over all rounds of a batch, `inverse`, `expected` and `spread` are the sums of 1 / e, e and e (1 - e), and
+    `smallest` is the smallest e. The first three are NaN if only the propensity of the chosen arm is known.
+    `nonzero` is the number of rewards other than 0, or NaN if they were not counted. `products` contains the
+    sums of products with further columns, if there are any.
     """
 
     moments: FloatArray
@@ -54,7 +54,7 @@ class Cells:
 
     @property
     def knows_every(self) -> bool:
-        """Whether the propensity of every arm is known, chosen or not."""
+        """Whether the propensities of all arms are known, not only those of the chosen arms."""
         return not bool(np.isnan(self.expected).any())
 
     @property
@@ -69,7 +69,7 @@ class Cells:
         return np.asarray(mean - self.smallest <= _SAME * mean)
 
     def of(self, places: IntArray) -> Cells:
-        """The cells of some batches; places has shape (b,)."""
+        """The cells of the batches at the given positions; places has shape (b,)."""
         sums = {name: getattr(self, name)[places] for name in _BY_BATCH}
         products = None if self.products is None else self.products.of(places)
         return replace(self, moments=self.moments[..., places, :], products=products, **sums)
@@ -81,14 +81,15 @@ class Cells:
 
 
 def sometimes_impossible(cells: Cells) -> bool:
-    """Whether an arm could be chosen only in some rounds of a batch."""
+    """Whether, in some batch, an arm could be chosen in some rounds but not in others."""
     return bool(np.any((cells.smallest == 0.0) & (cells.expected > 0.0)))
 
 
 def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
-    """Batches in which each chosen arm has one propensity, and these sum to 1; returns (B,).
+    """Batches in which every chosen arm has a constant propensity, and these sum to 1; shape (B,).
 
-    Shapes: (B, K) for the rounds in which each arm was chosen, their sums of 1 / e, and their least e.
+    The arguments have shape (B, K): the number of rounds in which each arm was chosen, and the sum of 1 / e
+    and the smallest e over these rounds.
     """
     total = np.where(counts > 0.0, least, 0.0).sum(axis=1)
     constant = chosen_with_one(counts, inverse, least).all(axis=1)
@@ -96,14 +97,14 @@ def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> 
 
 
 def chosen_with_one(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
-    """Whether an arm was always chosen with one propensity, or never chosen; shapes as above."""
+    """Whether an arm always had the same propensity when it was chosen, if ever; all shapes (B, K)."""
     same = np.where(counts > 0.0, inverse, 0.0) * np.where(counts > 0.0, least, 0.0)
     # If the propensity e is constant, the inverses add up to n / e.
     return np.asarray(counts - same <= _SAME * counts)
 
 
 def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
-    """Moments of rewards plus a constant; moments (..., 4, B, K), shift (B, K)."""
+    """Moments after a constant is added to the rewards; shapes: moments (..., 4, B, K), shift (B, K)."""
     powers = [np.ones_like(np.asarray(shift, dtype=np.float64))]
     for _ in range(DEGREES - 1):
         powers.append(powers[-1] * shift)
@@ -120,9 +121,9 @@ def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:
 def other_value(first: FloatArray, squares: FloatArray) -> float | None:
     """The only nonzero value of the rewards, or None if the sums show that there are several.
 
-    Shapes: first, squares (B, K), sums of rewards and of their squares.
+    The arguments have shape (B, K): the sums of the rewards, and of their squares.
 
-    Rewards 0 and v have sum_squares = v * sum in every cell, and an integer number of v in each.
+    If all rewards are 0 or v, then in every cell sum_squares equals v * sum, and sum / v is an integer.
     """
     total = float(first.sum())
     if total == 0.0:
@@ -133,7 +134,7 @@ def other_value(first: FloatArray, squares: FloatArray) -> float | None:
     count = first / value
     # Rounding is relative to one reward if a cell has none: sums may have been kept about another centre.
     close = _SAME * np.maximum(count, 1.0)
-    proportional = np.abs(squares / value**2 - count) <= close
+    proportional = np.abs(squares / value / value - count) <= close
     whole = np.abs(count - np.rint(count)) <= close
     return value if bool(np.all(proportional & whole)) else None
 
@@ -148,7 +149,8 @@ def cells_of_shares(
 ) -> Cells:
     """Cells for batches with constant propensities.
 
-    Shapes: base (4, B, K), the counts, sums, squares and cubes; rounds (B,), propensities, nonzero (B, K).
+    Shapes: base (4, B, K), for counts and for sums of rewards, squares and cubes; rounds (B,); propensities
+    and nonzero (B, K).
     """
     safe = np.where(propensities > 0.0, propensities, 1.0)
     n = rounds[:, None]
@@ -174,7 +176,7 @@ def cells_of_rows(
     n_arms: int,
     centre: float,
 ) -> Cells:
-    """Cells from rounds; action, reward, propensity, batch (T,), propensities (T, K), batches numbered."""
+    """Cells from the rows of a log; propensities has shape (T, K), and the other arrays have shape (T,)."""
     size = int(batch.max(initial=-1)) + 1
     shape, place = (size, n_arms), batch * n_arms + action
     above = reward - centre
@@ -203,7 +205,7 @@ def cells_of_rows(
 def _over_all(
     propensities: FloatArray | None, batch: IntArray, shape: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums of 1 / e, e and e (1 - e) by batch and arm, NaN if unknown."""
+    """Sums of 1 / e, e and e (1 - e) by batch and arm; NaN if the propensities of all arms are not known."""
     if propensities is None:
         unknown = np.full(shape, np.nan)
         return unknown, unknown, unknown
@@ -219,7 +221,7 @@ def _over_all(
 
 
 def joined(first: Cells, second: Cells, places: tuple[IntArray, IntArray], size: int) -> Cells:
-    """Cells for the rounds of both, with batch positions among `size`; places (B1,), (B2,)."""
+    """Merge cells over different rounds; `places` gives the positions of their batches among `size`."""
     parts = (first, second.about(first.centre))
     n_arms = first.smallest.shape[1]
 

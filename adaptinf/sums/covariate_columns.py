@@ -30,7 +30,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def further_columns(subject: str, denominator: object, covariate: object) -> Further:
-    """Denominators, followed by covariates; each may be one name, several names or None."""
+    """The denominators, followed by the covariates; each argument may be a name, several names, or None."""
     below, before = group_names(DENOMINATOR, denominator), group_names(COVARIATE, covariate)
     both = [name for name in below if name in before]
     problem = f"{', '.join(both)}: covariates are known before the choice, but denominators are not"
@@ -39,7 +39,7 @@ def further_columns(subject: str, denominator: object, covariate: object) -> Fur
 
 
 def columns_of_log(log: AdaptiveLog, further: Further) -> list[FloatArray]:
-    """The values of the columns by round, (T,) each."""
+    """The values of each column, an array of shape (T,)."""
     found, problems = [], []
     for name, role in zip(further.names, further.roles, strict=True):
         canonical = log.columns.get(name, name)
@@ -62,7 +62,7 @@ def columns_of_log(log: AdaptiveLog, further: Further) -> list[FloatArray]:
 
 
 def with_columns(cells: Cells, log: AdaptiveLog, further: Further, stratum: IntArray, in_first: Any) -> Cells:
-    """Cells with products of additional columns, centred at first-batch means; stratum, in_first (T,)."""
+    """Cells with products of additional columns, centred at their means in the first batch."""
     if not further.names:
         return cells
     arrays, columns = log.arrays, columns_of_log(log, further)
@@ -101,7 +101,7 @@ class WithFurther:
         return Further() if products is None else Further(products.names, products.roles)
 
     def _further_lines(self) -> list[str]:
-        """Lines on these columns in a description of the sums."""
+        """The lines that name these columns in a description of the sums."""
         kinds = {"denominators": self.denominators, "covariates": self.covariates}
         return [f"  {kind}: {', '.join(map(repr, names))}" for kind, names in kinds.items() if names]
 
@@ -110,11 +110,11 @@ ROLES = (DENOMINATOR, COVARIATE)
 _PARTS = ("_sum_squares", "_sum_products")
 _CUBES = ("_sum_cubes 1", "_sum_cubes 2", "_sum_cubes 3")
 _SLACK = 1e-9
-"""Possible relative error in sums of floats."""
+"""Largest relative rounding error allowed for in sums of floats."""
 
 
 def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, object]:
-    """Columns keyed by role, such as "denominator_sum_squares"; those of third powers are numbered."""
+    """Columns keyed by role, such as "denominator_sum_squares"; the keys of sums of cubes are numbered."""
     roles = dict[str, object]()
     for role in ROLES:
         names = {part: given.get(f"{role}{part}") for part in ("", *_PARTS)}
@@ -142,7 +142,7 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
 
 
 def check_further(sums: Mapping[str, FloatArray], further: Mapping[str, FloatArray], found: Findings) -> None:
-    """Check single cells, relative to the same quantities for rewards; shapes (R,)."""
+    """Check the sums in each cell against each other and against those of the rewards; all shapes (R,)."""
     n, rewards, squared = (sums[name] for name in ("n", "sum", "sum_squares"))
     size = np.maximum(n, 1.0)
     for role in ROLES:
@@ -191,9 +191,10 @@ def further_products(
     further: Mapping[str, FloatArray],
     spread: Callable[[FloatArray], FloatArray],
 ) -> Products | None:
-    """Products for batches with constant propensities, before these are known; None if there are none.
+    """Sums of products, not yet divided by propensities; None if there are no additional columns.
 
-    Shapes: base (4, B, K), the counts, sums, squares and cubes of rewards; spread makes (B, K) of a column.
+    Shape of base: (4, B, K), for the counts and the sums of rewards, squares and cubes. `spread` arranges a
+    column of the table as an array of shape (B, K).
     """
     roles = tuple(role for role in ROLES if role in further)
     if not roles:

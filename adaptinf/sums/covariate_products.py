@@ -17,10 +17,10 @@ from adaptinf.log.validation.frame_columns import EXACT
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 POWERS = 4
-"""Inverse powers of propensities, from 0, that multiply products."""
+"""Number of inverse powers of propensities, starting with power 0, by which products are multiplied."""
 _ROUNDING = 1e-15
 Triple = tuple[int, int, int]
-"""Positions of the factors of a product in (1, reward, further columns), in order."""
+"""Positions of a product's three factors in the list (1, reward, further columns), in increasing order."""
 
 
 DENOMINATOR, COVARIATE = "denominator", "covariate"
@@ -40,15 +40,15 @@ class Further:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Products:
-    """For B batches and K arms: sums over the arm's rounds of products of three entries of v.
+    """Sums of products of three entries of v, over the rounds of each batch in which an arm was chosen.
 
     Shapes: table (4, D, D, D, B, K), centres (D,), positive (D - 2, B, K).
 
-    The D entries of v are 1, the reward and the further columns, minus their centres (the first is 0), and
-    ``table[p, a, b, c]`` is the sum of v_a v_b v_c / e^p, NaN if it is unknown; as v_0 is 1, it also contains
-    sums of columns, of their squares and of cubes. `positive` is the number of entries of further columns
-    above 0, NaN if they were not counted; `roles` indicates for each whether it is a denominator or a
-    covariate.
+    For each of B batches and K arms, the D entries of v are 1, the reward and the further columns, minus
+    their centres (of which the first is 0). ``table[p, a, b, c]`` is the sum of v_a v_b v_c / e^p, or NaN if
+    the sum is unknown. Since v_0 is 1, the table also contains the sums of the columns, of their squares and
+    of their cubes. `positive` is the number of positive entries in each further column, or NaN if they were
+    not counted; `roles` states whether each column is a denominator or a covariate.
     """
 
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class Products:
         return len(self.names) + 2
 
     def only(self, names: Sequence[str]) -> Products:
-        """The sums restricted to some additional columns, in the order given."""
+        """The sums for only the named additional columns, in the order given."""
         places = [self.names.index(name) for name in names]
         kept = np.array([0, 1, *(place + 2 for place in places)])
         return Products(
@@ -75,11 +75,11 @@ class Products:
         )
 
     def of(self, places: IntArray) -> Products:
-        """The sums for some batches; places has shape (b,)."""
+        """The sums for the batches at the given positions; places has shape (b,)."""
         return replace(self, table=self.table[..., places, :], positive=self.positive[:, places])
 
     def about(self, centres: FloatArray) -> Products:
-        """The sums relative to other centres; centres has shape (D,)."""
+        """The sums with these centres instead of the current ones; centres has shape (D,)."""
         shift = self.centres - centres
         if not np.any(shift):
             return self
@@ -88,12 +88,12 @@ class Products:
         return replace(self, table=transformed(self.table, change[..., None, None]), centres=centres)
 
     def by_share(self, propensities: FloatArray) -> Products:
-        """The sums with propensities constant within each batch; propensities (B, K)."""
+        """The sums if these propensities are constant within each batch; propensities has shape (B, K)."""
         return replace(self, table=over_powers(self.table[0], propensities))
 
 
 def over_powers(sums: FloatArray, propensities: FloatArray) -> FloatArray:
-    """Sums divided by powers of a batch's propensities; sums (..., B, K), propensities (B, K)."""
+    """Sums divided by powers 0 to 3 of propensities; shapes: sums (..., B, K), propensities (B, K)."""
     safe = np.where(propensities > 0.0, propensities, 1.0)
     return np.stack([sums / safe**power for power in range(POWERS)])
 
@@ -106,10 +106,10 @@ def products_of(
     centres: FloatArray,
     positive: FloatArray,
 ) -> Products:
-    """Sums from the sums of powers of rewards and of products with additional columns.
+    """The table of products, from sums of powers of rewards and sums of products with additional columns.
 
-    Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive
-    (D - 2, B, K). Products that are not supplied are unknown.
+    Shapes: moments (4, 4, B, K), by power of 1 / e and then by power of the reward; each of others (4, B, K);
+    centres (D,); positive (D - 2, B, K). Products that are not supplied become NaN.
     """
     size = len(names) + 2
     table = np.full((POWERS, size, size, size, *moments.shape[2:]), np.nan)
@@ -122,15 +122,15 @@ def products_of(
 
 
 def further_triples(n_further: int) -> list[Triple]:
-    """Factors of all products that include an additional column."""
+    """The factors of every product of three that includes an additional column."""
     size = n_further + 2
     return [triple for triple in combinations_with_replacement(range(size), 3) if triple[2] >= 2]
 
 
 def transformed(table: FloatArray, change: FloatArray) -> FloatArray:
-    """Sums of products of linear combinations of v; table (4, D, D, D, B, K), change (E, D, B or 1, K or 1).
+    """Sums of products of linear combinations of the entries of v, whose coefficients are in `change`.
 
-    Returns shape (4, E, E, E, B, K).
+    Shapes: table (4, D, D, D, B, K); change (E, D, B or 1, K or 1); the result (4, E, E, E, B, K).
     """
     unknown = np.isnan(table)
     # Since 0 times NaN is NaN, an unknown product would also spoil combinations that do not contain it.
@@ -145,7 +145,7 @@ def transformed(table: FloatArray, change: FloatArray) -> FloatArray:
 
 
 def _combined(table: FloatArray, change: FloatArray) -> FloatArray:
-    """The transformation itself."""
+    """Apply the change to each of the three factors."""
     whole = np.broadcast_to(change, (*change.shape[:2], *table.shape[-2:]))
     for step in ("axnk,pxyznk->payznk", "bynk,payznk->pabznk", "cznk,pabznk->pabcnk"):
         table = np.einsum(step, whole, table)
@@ -161,7 +161,11 @@ def products_of_rows(
     shape: tuple[int, int],
     centres: FloatArray,
 ) -> Products:
-    """Sums over rounds; columns (T, D - 1) the reward and the others, propensity, place (T,) of the cells."""
+    """Sums over the rows of a log.
+
+    Shapes: columns (T, D - 1), with the reward first; propensity (T,); place (T,), the position of each row's
+    cell.
+    """
     v = np.column_stack([np.ones(len(columns)), columns - centres[1:]])
 
     def total(values: FloatArray) -> FloatArray:
@@ -181,7 +185,7 @@ def products_of_rows(
 
 
 def further_sums(products: Products) -> dict[str, FloatArray]:
-    """Sums in products other than powers of rewards, keyed by name, (B, K) each."""
+    """The sums other than those of powers of rewards, keyed by name; each has shape (B, K)."""
     found = {
         f"product_{power}_{a}_{b}_{c}": products.table[power, a, b, c]
         for power in range(POWERS)
@@ -197,10 +201,10 @@ def read_sums(
     moments: FloatArray,
     highest: int = POWERS - 1,
 ) -> Products:
-    """Products from named sums, (B, K) each; `further` contains names, roles and centres of columns.
+    """Products from named sums; `further` contains the names, the roles and the centres of the columns.
 
-    Shapes: moments (5, 4, B, K), of rewards about the same centre. Above the highest power of inverse
-    propensities, sums do not exist.
+    Shapes: moments (5, 4, B, K), of rewards minus the same centre; each named sum (B, K). Sums with powers of
+    inverse propensities above `highest` are unknown.
     """
     names, roles, centres = further
     unknown = np.full(moments.shape[2:], np.nan)
@@ -220,7 +224,7 @@ def read_sums(
 def joined_products(
     first: Products, second: Products, places: tuple[IntArray, IntArray], size: int
 ) -> Products:
-    """Sums over the rounds of both, with batch positions among `size`; places (B1,), (B2,)."""
+    """Merge products over different rounds; `places` gives the positions of their batches among `size`."""
     parts = (first, second.about(first.centres))
     table = np.zeros((*first.table.shape[:-2], size, first.table.shape[-1]))
     positive = np.zeros((len(first.names), size, first.table.shape[-1]))
@@ -244,7 +248,7 @@ def covariate_problems(name: str, values: FloatArray) -> list[str]:
 
 
 def _unusable(values: FloatArray) -> dict[str, BoolArray]:
-    """Numbers whose powers cannot be summed, with the problems; values has shape (T,)."""
+    """The entries whose powers cannot be summed, keyed by problem; values has shape (T,)."""
     large = np.isfinite(values) & (np.abs(values) >= EXACT)
     return {
         "missing": np.isnan(values),
@@ -254,7 +258,7 @@ def _unusable(values: FloatArray) -> dict[str, BoolArray]:
 
 
 def _amiss(name: str, kinds: Mapping[str, BoolArray]) -> list[str]:
-    """Number of rounds of each kind; kinds (T,) each."""
+    """A message for each problem that occurs, with the number of rounds affected; each of kinds (T,)."""
     return [
         f"{name} is {kind} in {int(rows.sum())} of {len(rows)} rounds [row {int(np.argmax(rows))}]"
         for kind, rows in kinds.items()

@@ -1,4 +1,4 @@
-"""Sums of rows in a database or in files: a query that runs in the engine, and checks of its result."""
+"""Sums of rows in a database or in files: a query is run in the engine, and its result is checked."""
 
 from __future__ import annotations
 
@@ -95,54 +95,56 @@ def aggregate(
     ----------
     table : lazy or eager frame, path, or glob
         Any table that narwhals supports: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or
-        PySpark frame, or a pandas or Polars DataFrame. Parquet or CSV files, given by name with ``*`` for
-        several, and folders of parts are read by DuckDB; anything else that `read_log` supports is read into
+        PySpark frame, or a pandas or Polars DataFrame. DuckDB reads Parquet and CSV files, several of which
+        can be named with ``*``, and folders of parts; anything else that `read_log` supports is read into
         memory.
     action, reward, batch : str
-        Columns of the chosen arm, its reward, and the batch, within which weights are constant. A list of
-        names refers to columns of 0 and 1, one for each arm and named after it.
+        Columns of the chosen arm, its reward, and the batch, within which weights are constant. If `action`
+        is a list of names, these are columns of 0 and 1, one for each arm, named after the arm.
     propensity : str or float, optional
         Column with the propensity of the chosen arm, which may vary between rows, or a single number.
     propensities : mapping of arm to str or float, or str, optional
-        Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` in place of the
-        arm, or their common prefix; for a pandas or Polars frame also a column of lists or objects, as for
-        `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast require
-        them. Without any propensity, the arms' shares of each batch are used, and an arm without rounds in a
-        batch is treated as not available there.
+        The column, or a number, for the propensity of each arm. A string instead of a mapping is a pattern
+        for the columns' names with ``{arm}`` in place of the arm, or their common prefix. For a pandas or
+        Polars frame, it can also name a column of lists or objects, as for `AdaptiveLog`. By default, columns
+        named ``propensity_<arm>``. These columns are required for the combined weights of a contrast. If
+        there are no propensities, the arms' shares of each batch are used, and an arm without rounds in a
+        batch is treated as unavailable there.
     by : str or list of str
-        Columns whose labels define groups, which are treated as contexts; by default none.
+        Columns whose labels define groups, and which are treated as contexts; by default none.
     denominator : str or list of str
-        Columns whose means are the denominators of ratio metrics: nonnegative numbers.
+        Columns of nonnegative numbers whose means are the denominators of ratio metrics.
     covariate : str or list of str
-        Columns observed before the choice that can explain rewards, which are treated as contexts.
+        Columns that were observed before the choice and can explain rewards; they are treated as contexts.
     unit : str, optional
-        Column of the units, such as users, if they have several rounds: a second query computes the sums
-        needed for errors by unit. Propensities must be known, and every arm must be possible in every row.
-        Units cannot be combined with groups.
+        Column of the units, such as users, if they have several rounds. A second query then computes the sums
+        needed for standard errors clustered by unit. Propensities must be known, and every arm must be
+        possible in every row. Units cannot be combined with groups.
     every : {"hour", "day", "week", "month"}, optional
         Period to which the times in `batch` are truncated; weeks begin on Monday. Times with a time zone or
         an offset are truncated in UTC, whatever the zone of the column, the connection or the machine; times
         without one are truncated as they are written. Without propensities, the same query checks whether the
         shares of the arms change within a period.
     centre : float, optional
-        Value subtracted from rewards before they are squared; by default the mean of up to 1,000 rows, which
-        takes a small additional query. With `unit`, it is AIPW's prediction: if there are few rows, give a
-        value from before the trial. A centre so far from the rewards that their squares would lose precision
-        is refused. If a centre is given, nothing is subtracted from denominators and covariates.
+        Value subtracted from rewards before they are squared; by default, the mean of up to 1,000 rows, which
+        requires a small additional query. With `unit`, it also serves as the prediction of AIPW: if there are
+        few rows, specify a value chosen before the trial. A centre so far from the rewards that their squares
+        would lose precision is refused. If a centre is given, nothing is subtracted from denominators and
+        covariates.
     collect : bool
-        If False, the query is returned without being run, in the engine's own form, so that its plan or SQL
-        can be inspected. With `unit` these are two queries, and `arms` or `propensities` must name the arms.
-        If a centre is given, no row is read, and the query is the one for propensities that are constant
-        within each batch and arm.
+        If False, the query is not run but returned in the engine's own form, so that its plan or SQL can be
+        inspected. With `unit`, two queries are returned, and `arms` or `propensities` must name the arms. If
+        a centre is given, no rows are read, and the query assumes that propensities are constant within each
+        batch and arm.
     progress : bool
         Whether to display the elapsed time of the query.
     arms, reward_range, guarantee, adaptive, stopping : optional
         As in `Sums`.
     reading : dict, optional
-        ``"timezone"``, the name of a zone in the IANA database, such as ``"Europe/Berlin"``, in which times
-        are truncated instead of UTC; times without a zone are then refused. `Sums.batches` contains the times
-        at which periods began, in UTC. An hour that occurs twice, when clocks go back, is one batch.
-        ``"sep"``, ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
+        ``"timezone"``, the name of a zone in the IANA database, such as ``"Europe/Berlin"``: times are then
+        truncated in this zone instead of UTC, and times without a zone are refused. `Sums.batches` contains
+        the times at which periods began, in UTC. An hour that occurs twice because clocks go back forms a
+        single batch. ``"sep"``, ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
         ``"round_propensities"`` as for `AdaptiveLog`, at the cost of an additional query.
     about : dict, optional
         As in `Sums`.
@@ -150,7 +152,7 @@ def aggregate(
     Returns
     -------
     Sums
-        The sums, or the query, or the two queries.
+        The sums or, if `collect` is False, the query or the two queries.
 
     Raises
     ------
@@ -168,15 +170,15 @@ def aggregate(
 
     Notes
     -----
-    The checks and their messages are the same as for the rows of a log, whichever engine stores the table.
-    The query is a single grouping, whatever the number of rows, and returns one row for each batch and arm.
-    It sums rewards, their squares and their cubes, and computes the smallest and largest value of each
-    propensity. If propensities vary within a batch and arm, sums divided by powers of the propensities are
-    also needed: if up to 1,000 initial rows show such variation, the same query computes these sums, and
-    otherwise a second query follows. A denominator or covariate adds 7 columns for the sums of its products
-    with rewards (25 in a query with powers). Without `unit`, rows are treated as independent. With `unit`, an
-    additional row is returned whose length grows with the square of the number of arms; weights are then
-    uniform, and the outcome model of AIPW is the centre.
+    The checks and their messages are the same as for the rows of a log, regardless of the engine that stores
+    the table. The query groups the rows once and returns one row for each batch and arm. The query sums
+    rewards, their squares and their cubes, and computes the smallest and largest value of each propensity. If
+    propensities vary within a batch and arm, sums divided by powers of the propensities are also needed. If
+    the first 1,000 rows show such variation, the same query computes these sums; otherwise, a second query is
+    necessary. Each denominator or covariate adds 7 columns to the query's result (25 if the query divides by
+    powers of propensities), for the sums of its products with rewards. Without `unit`, rows are treated as
+    independent. With `unit`, an additional row is returned, whose length grows with the square of the number
+    of arms. In this case, weights are uniform, and the outcome model of AIPW is the centre.
 
     Examples
     --------
@@ -236,20 +238,20 @@ def aggregate(
 
 
 def _findings(table: Any) -> Findings:
-    """Findings with the names of a frame's index levels."""
+    """An empty list of findings that knows the names of a frame's index levels."""
     found = Findings()
     found.index = index_names(table)
     return found
 
 
 def _opened(table: Any, how: Mapping[str, Any], given: Mapping[str, Any]) -> Opened:
-    """The rows of a table, read according to the options and the uses of its columns."""
+    """The rows of a table, read according to the options and to how its columns are used."""
     dialect, _ = dialect_from("aggregate", how)
     return opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
 
 
 def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a query as arguments of a log."""
+    """The columns of a query, as the arguments that a log would take."""
     same = ("action", "reward", "batch", "propensity", "propensities", "unit")
     several = {name: _names(given[name]) for name in ("by", "denominator", "covariate")}
     return {
@@ -260,7 +262,7 @@ def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _roles(given: Mapping[str, Any]) -> dict[str, str]:
-    """A log's names for the number columns; all other columns are propensities."""
+    """A log's names for the numeric columns; all other columns are propensities."""
     found = dict.fromkeys(_names(given["denominator"]), "outcome")
     found |= dict.fromkeys(_names(given["covariate"]), "context")
     return defaultdict(lambda: "propensity", {**found, given["reward"]: "reward"})
@@ -273,7 +275,7 @@ def _names(given: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """The request to an engine: its rows, the columns read, the grouping of rows, and the sums."""
+    """A request to an engine: the rows, the columns to read, how rows are grouped, and what is summed."""
 
     rows: nw.LazyFrame[Any]
     read: nw.LazyFrame[Any]
@@ -285,7 +287,7 @@ class _Asked:
     reward_range: tuple[float, float] | None
 
     def query(self, *, weighted: bool) -> nw.LazyFrame[Any]:
-        """The query by batch and arm, with or without sums over powers of propensities."""
+        """The query by batch and arm, with or without sums divided by powers of propensities."""
         ends = self.reward_range is not None
         return cell_query(self.read, self.keys, self.columns, self.centres, ends=ends, weighted=weighted)
 
@@ -297,7 +299,7 @@ def _asked(
     span: tuple[float, float] | None,
     found: Findings,
 ) -> _Asked:
-    """The query, once the columns are present and of readable types."""
+    """The request for the query, after a check that columns exist and have suitable types."""
     every, timezone, centre = given["every"], given["timezone"], given["centre"]
     columns = columns_of(source.rows, given, declared, found)
     found.raise_if_any("the table")
@@ -336,7 +338,7 @@ def _uncollected(asked: _Asked) -> Any:
 def _answered(
     asked: _Asked, declared: Sequence[Label] | None, found: Findings
 ) -> tuple[tuple[Parts, tuple[Label, ...]] | None, float | None, UnitTotals | None]:
-    """Parts and arms from the engine's result, the p-value for constant shares, and totals by unit."""
+    """The parts and arms in the engine's result, the p-value for constant shares, and the totals by unit."""
     columns, centre = asked.columns, asked.given["centre"]
     try:
         frame, fine, moved = _summed(asked)
@@ -362,7 +364,7 @@ def _answered(
 
 
 def _summed(asked: _Asked) -> tuple[pd.DataFrame, bool, float | None]:
-    """Sums by batch and arm, whether no row has a fault, and the p-value for constant shares."""
+    """The sums by batch and arm, whether all rows are free of faults, and the p-value for constant shares."""
     columns, moved = asked.columns, None
     about = columns, asked.centres, asked.reward_range
     frame = collected(asked.query(weighted=asked.weighted))
@@ -394,7 +396,7 @@ def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[
 def _unit_totals(
     asked: _Asked, cells: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
-    """Totals by unit; None if there are problems (the first query's findings about the rows are valid)."""
+    """Totals by unit; None if there are problems. The first query has already checked the rows."""
     if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
         found.add("impossible-arm", problem)
     if found.problems:
@@ -406,7 +408,7 @@ def _unit_totals(
 
 
 def _find_faults(asked: _Asked, found: Findings) -> None:
-    """Counts the rows with each fault."""
+    """Count the rows with each fault, and report the faults."""
     faults = faults_of(asked.columns, asked.rows.collect_schema(), asked.reward_range)
     counts = collected(fault_query(asked.read, faults))
     _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
@@ -415,7 +417,7 @@ def _find_faults(asked: _Asked, found: Findings) -> None:
 def _sums_told(
     counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], asked: _Asked
 ) -> dict[str, tuple[str, Any]]:
-    """The problem with propensities that do not sum to 1, with their sums, if there are any."""
+    """The fault of propensities that do not sum to 1, with a message that states their sums, if it occurs."""
     code = "propensities-sum"
     if code not in faults or not counts[column_of_fault(code)].sum():
         return {}
@@ -424,7 +426,7 @@ def _sums_told(
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
-    """Problems with the number of rows affected and the position of one; counts by batch and arm."""
+    """Report each fault with the number of rows that have it, and the batch and arm of one of them."""
     for code, (message, _) in faults.items():
         each = np.asarray(counts[column_of_fault(code)], dtype=np.float64)
         if each.sum():
@@ -440,7 +442,7 @@ def _read(
     declared: Sequence[Label] | None,
     found: Findings,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms from the query's result; None if there are problems."""
+    """The parts and arms in the query's result; None if there are problems."""
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
@@ -472,7 +474,7 @@ def _read(
 
 
 def _sure_beside_others(cells: Cells) -> bool:
-    """Whether an arm was certain in some rounds of a batch in which other arms were also chosen."""
+    """Whether an arm had propensity 1 in some rounds of a batch in which other arms were also chosen."""
     sure = (cells.pulls > 0.0) & (cells.smallest >= 1.0)
     return bool(np.any(sure.any(axis=1) & (np.count_nonzero(cells.pulls, axis=1) > 1)))
 
@@ -485,7 +487,7 @@ def _cells(
     arms: Sequence[Label],
     centres: Sequence[float],
 ) -> Cells:
-    """Cells from one row for each batch and arm; place (R,) each."""
+    """Cells from a frame with one row for each batch and arm; both arrays of `place` have shape (R,)."""
 
     def spread(name: str, missing: float = 0.0) -> FloatArray:
         whole = np.full(shape, missing)
@@ -493,7 +495,7 @@ def _cells(
         return whole
 
     def over_all(name: str) -> FloatArray:
-        """Sums over the cells of a batch, by the arm to which the propensity belongs."""
+        """Sums of a function of each arm's propensity over all rows of a batch, whichever arm was chosen."""
         whole = np.zeros(shape)
         for position, arm in enumerate(columns.every):
             whole[:, arms.index(arm)] = spread(f"{name}_{position}").sum(axis=1)
@@ -529,7 +531,7 @@ def _cells(
 def _products(
     columns: Columns, spread: Callable[[str], FloatArray], moments: FloatArray, centres: Sequence[float]
 ) -> Products | None:
-    """Sums of products with additional columns, or None without any; moments (5, 4, B, K)."""
+    """Sums of products with additional columns; None if there are no such columns; moments (5, 4, B, K)."""
     further = columns.further
     if not further.names:
         return None

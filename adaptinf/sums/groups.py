@@ -1,4 +1,4 @@
-"""Rows of sums by group, and the components of sums by group."""
+"""Sums by group: the groups of a table's rows, and the cells and batches of each group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaptinf.typing import FloatArray, IntArray
 Key = tuple[Label, ...]
 """Labels of a group, one for each group column; () for all rounds."""
 Part = tuple[Cells, NDArray[Any]]
-"""Cells for some rounds, and their batches in order, shape (B,)."""
+"""Cells for a set of rounds, and its batches in order, shape (B,)."""
 _OF_PARTS = (
     "an arm has propensity 0 in a batch of one table but not in the same batch of the other: give the two "
     "parts of the batch different names"
@@ -37,9 +37,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """The batches of each group, numbered by batch and then by group.
+    """Strata, one for each batch of each group, numbered by batch and then by group.
 
-    Shapes: code (R,) of rows, batch, group (S,) of strata.
+    Shapes: code (R,), the stratum of each row; batch and group (S,), those of each stratum.
     """
 
     code: IntArray
@@ -48,7 +48,7 @@ class Strata:
     labels: Sequence[Key]
 
     def named(self, names: Sequence[str], batches: NDArray[Any]) -> NDArray[Any]:
-        """The batch of each stratum, with its group if there are groups: takes batches (B,), returns (S,)."""
+        """The batch of each stratum, and its group if there are groups; takes batches (B,), returns (S,)."""
         if not names:
             return np.asarray(batches[self.batch])
         told = [
@@ -67,7 +67,7 @@ class Strata:
 
 
 def group_names(what: str, names: object) -> tuple[str, ...]:
-    """Names of the group columns, given as one name, several names or none."""
+    """Names of the group columns, which may be given as one name, several names, or none."""
     found = (names,) if isinstance(names, str) else () if names is None else names
     listed = isinstance(found, Sequence) and all(isinstance(name, str) for name in found)
     problem = f"{what} must be the name of a column, or a list of names, got {names!r:.80}"
@@ -83,7 +83,7 @@ def _told(names: Sequence[str], label: Key) -> str:
 
 
 def strata_of(batch: IntArray, groups: tuple[IntArray, Sequence[Key]]) -> Strata:
-    """Strata of rows; batch (R,), groups their codes, shape (R,), and labels."""
+    """The strata of the rows; batch has shape (R,), and groups contains codes of shape (R,) and labels."""
     code, labels = groups
     found, place = np.unique(batch * len(labels) + code, return_inverse=True)
     return Strata(place.astype(np.int64), found // len(labels), found % len(labels), labels)
@@ -92,7 +92,7 @@ def strata_of(batch: IntArray, groups: tuple[IntArray, Sequence[Key]]) -> Strata
 def read_groups(
     columns: Sequence[Column], told: Sequence[str], rows: int, found: Findings
 ) -> tuple[IntArray, list[Key]] | None:
-    """Codes of the rows' groups, shape (R,), and their labels in order; one group if there are no columns."""
+    """The code of each row's group, shape (R,), and the groups' labels in order; one group if no columns."""
     codes, labels = np.zeros(rows, dtype=np.int64), [list[Label]() for _ in columns]
     for place, (column, what) in enumerate(zip(columns, told, strict=True)):
         read = read_labels(column)
@@ -123,7 +123,7 @@ def read_groups(
 
 
 def _order(labels: Sequence[Label]) -> IntArray:
-    """Positions of labels in order; mixed types are ordered by their text."""
+    """The positions that sort the labels; labels of different types are sorted as text."""
     try:
         order = sorted(range(len(labels)), key=lambda place: labels[place])
     except TypeError:
@@ -133,14 +133,14 @@ def _order(labels: Sequence[Label]) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Components of sums: cells and batches of each group, or of all rounds under the label ()."""
+    """The cells and batches of each group; if there are no groups, all rounds have the label ()."""
 
     names: tuple[str, ...]
     by_group: Mapping[Key, Part]
 
     @property
     def n_rounds(self) -> int:
-        """Number of rounds in all groups."""
+        """Total number of rounds in all groups."""
         return int(sum(cells.rounds.sum() for cells, _ in self.by_group.values()))
 
     @property
@@ -158,11 +158,11 @@ class Parts:
         return first
 
     def at(self, moved: Callable[[NDArray[Any]], NDArray[Any]]) -> Parts:
-        """These sums with other batch names, in the same order."""
+        """These sums with renamed batches, in the same order."""
         return replace(self, by_group={key: (cells, moved(at)) for key, (cells, at) in self.by_group.items()})
 
     def only(self, label: Key) -> Parts:
-        """A single group, without its labels."""
+        """The sums of a single group, as sums without groups."""
         return Parts((), {(): self.by_group[label]})
 
     def coarser(self, names: Sequence[str], *, shares: bool) -> Parts:
@@ -176,7 +176,7 @@ class Parts:
         return Parts(tuple(names), {key: found[key] for key in order})
 
     def plus(self, other: Parts, *, shares: bool) -> Parts:
-        """The rounds of both sets of sums, which are disjoint."""
+        """The sums over the rounds of both arguments, which have no round in common."""
         found, centre = dict(self.by_group), next(iter(self.by_group.values()))[0].centre
         for label, (cells, batches) in other.by_group.items():
             part = cells.about(centre), batches
@@ -191,7 +191,7 @@ def _order_of_keys(keys: list[Key]) -> list[Key]:
 
 
 def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PARTS) -> Part:
-    """Cells and batches of the rounds of both."""
+    """The cells and batches for the rounds of both parts."""
     batches = np.unique(np.concatenate([first[1], second[1]]))
     places = (np.searchsorted(batches, first[1]), np.searchsorted(batches, second[1]))
     cells = joined(first[0], second[0], places, len(batches))
@@ -205,7 +205,7 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
 
 
 def rounds_of_both(first: Parts, second: Parts) -> list[str]:
-    """A problem with sums that contain the same rounds: every batch that both have is the same in both."""
+    """A problem if sums contain the same rounds, because all of their common batches are the same."""
     pairs = [(first.by_group[key], second.by_group[key]) for key in first.by_group if key in second.by_group]
     rounds, shared = 0.0, dict[Any, None]()
     for (cells, batches), (others, other_batches) in pairs:
@@ -225,7 +225,7 @@ def rounds_of_both(first: Parts, second: Parts) -> list[str]:
 
 
 def _equal(one: FloatArray, other: FloatArray) -> bool:
-    """Whether sums are equal up to rounding, as part of the largest of their kind; (5, 4, B, K)."""
+    """Whether sums differ by no more than rounding, relative to the largest of their kind; (5, 4, B, K)."""
     size = np.nanmax(np.abs(one), axis=(2, 3), initial=0.0, keepdims=True)
     both_unknown = np.isnan(one) & np.isnan(other)
     return bool(np.all((np.abs(one - other) <= _ROUNDING * size) | both_unknown))
@@ -246,13 +246,13 @@ class Grouped:
 
     @property
     def groups(self) -> list[Any]:
-        """Labels of the groups in order, as tuples if several columns define them; empty if ungrouped."""
+        """Labels of the groups in order, as tuples if several columns define them; empty without groups."""
         labels = self._parts.by_group if self.group_names else ()
         return [label[0] if len(label) == 1 else label for label in labels]
 
     @property
     def counts(self) -> FloatArray:
-        """Rounds by batch, group and arm, shape (B, G, K); one group if there are none."""
+        """Numbers of rounds by batch, group and arm, shape (B, G, K); G is 1 if there are no groups."""
         parts = self._parts.by_group.values()
         found = np.zeros((len(self.batches), len(parts), self.n_arms))
         for place, (cells, batches) in enumerate(parts):
@@ -260,7 +260,7 @@ class Grouped:
         return found
 
     def by_groups(self, by: str | Sequence[str]) -> Self:
-        """Sums by some of the group columns.
+        """Sums grouped by only some of the group columns.
 
         Parameters
         ----------
@@ -270,7 +270,8 @@ class Grouped:
         Returns
         -------
         Sums
-            Sums with the groups defined by these columns. The other columns remain contexts.
+            Sums with the groups defined by these columns. The other group columns are still treated as
+            contexts.
 
         Raises
         ------
@@ -308,8 +309,8 @@ class Grouped:
         Returns
         -------
         Sums
-            Without groups. Sums without the columns that define the groups as contexts, because these are
-            constant.
+            Without groups. The columns that define groups are no longer contexts, because they are constant
+            within a group.
 
         Raises
         ------

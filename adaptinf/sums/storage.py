@@ -1,4 +1,4 @@
-"""Sums as a frame, and in a Parquet file with their metadata and a digest of the whole content."""
+"""Sums as a frame, and in a Parquet file that also contains their metadata and a digest of all content."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from adaptinf.typing import FloatArray
 
 
 def frame_of(parts: Parts, arms: Sequence[Label]) -> pd.DataFrame:
-    """Counts, means, sums and mean propensities; group columns come first."""
+    """A frame of counts, means, sums and mean propensities; any group columns come first."""
     tables = [_table(parts, label, arms) for label in parts.by_group]
     return pd.concat(tables, ignore_index=True)
 
 
 def _table(parts: Parts, label: Key, arms: Sequence[Label]) -> pd.DataFrame:
-    """The rows for one group."""
+    """The rows of the frame for one group."""
     cells, batches = parts.by_group[label]
     raw = cells.about(0.0)
     columns = {
@@ -54,7 +54,7 @@ def _table(parts: Parts, label: Key, arms: Sequence[Label]) -> pd.DataFrame:
 
 
 def _further(cells: Cells) -> dict[str, FloatArray]:
-    """Sums of additional columns, of their squares and of their products with rewards, shape (B, K) each."""
+    """Sums of additional columns, of their squares and of their products with rewards; shapes (B, K)."""
     if cells.products is None:
         return {}
     raw, found = cells.products.about(np.zeros(cells.products.size)), dict[str, FloatArray]()
@@ -66,7 +66,7 @@ def _further(cells: Cells) -> dict[str, FloatArray]:
 
 
 KEY = b"adaptinf.sums"
-"""Key in a file's schema for the metadata of the sums."""
+"""Key under which a file's schema stores the metadata of the sums."""
 _VERSION = 3
 _SUFFIXES = (".parquet", ".pq")
 _OVER_ALL = ("inverse", "expected", "spread", "smallest", "nonzero")
@@ -75,7 +75,7 @@ _GUARANTEES = ("guarantee", "reward_guarantee")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredSums:
-    """All components of `Sums`."""
+    """The parts of `Sums` that are stored."""
 
     parts: Parts
     arms: tuple[Label, ...]
@@ -85,7 +85,7 @@ class StoredSums:
 
 
 def write_stored(path: Any, sums: StoredSums, owner_only: bool = False) -> None:
-    """Write sums: the file is complete, or unchanged."""
+    """Write sums to a file; if this fails, an existing file is left unchanged."""
     place = _place("Sums.to_parquet", path)
     columns = _columns(sums)
     metadata = dict(sums.metadata)
@@ -114,7 +114,7 @@ def write_stored(path: Any, sums: StoredSums, owner_only: bool = False) -> None:
 
 
 def read_stored(path: Any) -> StoredSums:
-    """Sums from a file, after its digest was verified."""
+    """Read sums from a file and verify its digest."""
     place = _place("Sums.read_parquet", path)
     check_regular(place, "Sums.read_parquet")
     try:
@@ -136,7 +136,7 @@ def _place(subject: str, path: Any) -> Path:
 
 
 def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
-    """One row for each group, batch and arm, in order."""
+    """The columns of a file, which has one row for each group, batch and arm, in order."""
     parts = list(sums.parts.by_group.values())
     about = len(sums.arms), _centres(parts[0][0])
     tables = [_of_group(place, *part, *about) for place, part in enumerate(parts)]
@@ -144,7 +144,7 @@ def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
 
 
 def _centres(cells: Cells) -> FloatArray:
-    """The centre about which products are stored, as for other sums of rewards; empty without products."""
+    """The centres relative to which products are stored; empty if there are no products."""
     if cells.products is None:
         return np.zeros(0)
     return np.array([0.0, cells.centre, *cells.products.centres[2:]])
@@ -153,7 +153,7 @@ def _centres(cells: Cells) -> FloatArray:
 def _of_group(
     place: int, cells: Cells, batches: NDArray[Any], n_arms: int, centres: FloatArray
 ) -> dict[str, NDArray[Any]]:
-    """The rows for the group at a position; centres (D,), for products."""
+    """The rows for the group at a position; centres, which are those of the products, has shape (D,)."""
     columns: dict[str, NDArray[Any]] = {
         "group": np.full(len(batches) * n_arms, place),
         "batch": np.repeat(batches, n_arms),

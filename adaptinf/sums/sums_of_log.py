@@ -1,4 +1,4 @@
-"""Sums of a log's rows."""
+"""Sums of the rows of a log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from adaptinf.typing import FloatArray, IntArray
 def totals_of_rows(
     action: IntArray, reward: FloatArray, propensity: FloatArray, unit: IntArray, n_arms: int, centre: float
 ) -> UnitTotals:
-    """Totals over rounds whose units are numbered consecutively; all have shape (T,)."""
+    """Totals by unit of a log's rows, whose units are numbered consecutively; all arrays have shape (T,)."""
     size = int(unit.max()) + 1
     columns = _of_units(reward - centre, propensity, unit, size)
     weight = 1.0 / propensity
@@ -51,7 +51,7 @@ def totals_of_rows(
 
 
 def _of_units(above: FloatArray, propensity: FloatArray, unit: IntArray, size: int) -> dict[str, FloatArray]:
-    """Columns for units, pooled over arms; above, propensity, unit (T,)."""
+    """Columns with one value for each unit, for all arms together; above, propensity and unit are (T,)."""
     n = np.bincount(unit, minlength=size).astype(np.float64)
     least, most = np.full(size, np.inf), np.zeros(size)
     np.minimum.at(least, unit, propensity)
@@ -72,9 +72,9 @@ _NONE = Further()
 def parts_of_log(
     log: AdaptiveLog, by: str | Sequence[str], centre: float | None, further: Further = _NONE
 ) -> tuple[Parts, tuple[str, ...], UnitTotals | None]:
-    """Sums by group, batch and arm, of rewards minus a centre, by default the first batch's mean.
+    """Sums of rewards minus a centre, by default the first batch's mean, by group, batch and arm.
 
-    They include the names of contexts and, if units have several rounds, totals of units.
+    The names of the contexts and, if units have several rounds, totals by unit are also returned.
     """
     arrays = summable(log)
     names = group_names("by", by)
@@ -111,7 +111,7 @@ def parts_of_log(
 
 
 def _repeated_units(log: AdaptiveLog) -> IntArray | None:
-    """Codes of units if some have several rounds, shape (T,); otherwise None."""
+    """The code of each round's unit, shape (T,), if some units have several rounds; otherwise None."""
     if log.units is None:
         return None
     code, found = pd.factorize(log.units)
@@ -131,7 +131,7 @@ def _check_units(names: Sequence[str], cells: Cells, totals: UnitTotals) -> None
 
 
 def _groups(log: AdaptiveLog, by: tuple[str, ...]) -> Any:
-    """Codes of the rounds' groups, shape (T,), and their labels."""
+    """The code of each round's group, shape (T,), and the labels of the groups."""
     found = Findings()
     columns = log.columns
     for name in by:
@@ -148,7 +148,7 @@ def _groups(log: AdaptiveLog, by: tuple[str, ...]) -> Any:
 
 
 def summable(log: object) -> Any:
-    """Arrays of a log that can be summed."""
+    """The arrays of a log; raises an error if the log cannot be summed."""
     if not isinstance(log, AdaptiveLog):
         raise ParameterError("Sums.of_log", [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     arrays, reasons = log.arrays, []

@@ -1,4 +1,4 @@
-"""A user's table of sums, one row per batch and arm: reading it into cells, and checks on sums of rewards.
+"""Reading a user's table of sums, with one row per batch and arm, into cells, and checking its rewards.
 
 References
 ----------
@@ -48,18 +48,19 @@ from adaptinf.sums.groups import Parts, Strata, group_names, read_groups, strata
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-9
-"""Possible relative error in sums of floats."""
+"""Largest relative rounding error allowed for in sums of floats."""
 _IMPOSSIBLE = 1e-12
-"""P-value, times the number of cells, below which shares contradict the propensities."""
+"""If the p-value times the number of cells is below this, shares contradict the propensities."""
 _LOST = 1e-3
-"""Probability, times the number of batches, below which an arm's row is assumed to be missing."""
+"""If the chance of no rounds, times the number of batches, is below this, the row of an arm is missing.
+"""
 _LEAST_VARIANCE = 25.0
 _CLEAR = 25.0
-"""Squared z above which a cell's mean is known to differ from 0."""
+"""Squared z statistic above which a cell's mean clearly differs from 0."""
 _UNITS = 20.0
-"""Ratio of the sizes of rewards above which they are in different units."""
+"""Ratio of the typical sizes of rewards in two cells above which they are taken to be in different units."""
 _FAR = 1e4
-"""Distance of a centre from the mean, in standard deviations, that leaves eight digits for variances."""
+"""Distance of a centre from the mean, in standard deviations, at which variances keep only eight digits."""
 _SHOWN = 5
 
 
@@ -70,7 +71,7 @@ def check_rows(
     reward_range: tuple[float, float] | None,
     found: Findings,
 ) -> None:
-    """Checks on one cell at a time; shapes sums, propensity (R,)."""
+    """Check each row of a table by itself; sums and propensity have shape (R,)."""
     n, first, squares, cubes, nonzero = sums.values()
     size = np.maximum(n, 0.0)
     found.add_rows("negative-count", "n must be at least 0", n < 0.0)
@@ -133,7 +134,7 @@ def check_cells(
     rounded: bool,
     found: Findings,
 ) -> None:
-    """Checks of rows against each other; shapes batch, arm, sums, propensity (R,), batches (B,)."""
+    """Check the rows of a table against each other; batches has shape (B,), and all other arrays (R,)."""
     cell, n_arms = batch * len(arms) + arm, len(arms)
     counts = np.bincount(cell, minlength=len(batches) * n_arms)
     found.add_rows(
@@ -167,10 +168,10 @@ def _check_totals(
     rounded: bool,
     found: Findings,
 ) -> None:
-    """Propensities in a batch must sum to 1, over rows for all arms except impossible ones.
+    """Check that propensities sum to 1 in each batch, and that only impossible arms lack a row.
 
-    If only one arm has no row, it receives the remaining probability, in which case it need not have been
-    chosen.
+    A batch may lack the row of one arm if that arm may have had no rounds by chance; it then has the
+    remaining probability.
     """
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
     off = np.abs(total - 1.0) > SUM_TOLERANCE
@@ -209,7 +210,7 @@ def _check_totals(
 
 
 def _missing(arms: Sequence[Any], batches: NDArray[Any], absent: BoolArray) -> str:
-    """The batches that lack an arm, with the arms; absent has shape (B, K)."""
+    """Text that names the batches that lack an arm, with those arms; absent has shape (B, K)."""
     pairs = [f"batch {batches[b]} has no row of arm {arms[k]!r}" for b, k in np.argwhere(absent)[:_SHOWN]]
     more = int(absent.sum()) - len(pairs)
     return "; ".join(pairs) + (f" and {more} more" if more else "")
@@ -224,7 +225,7 @@ def _check_shares(
     propensity: FloatArray,
     found: Findings,
 ) -> None:
-    """Counts that contradict the propensities, by cell and by arm; shapes of rows (R,)."""
+    """Report cells and arms whose counts contradict their propensities; all arrays have shape (R,)."""
     expected = rounds[batch] * propensity
     variance = expected * (1.0 - propensity)
     tests = len(n) + n_arms
@@ -246,9 +247,9 @@ def _check_shares(
 def check_centre(centre: float, powers: FloatArray, least: float, most: float, found: Findings) -> None:
     """Refuse a centre that is so far from the rewards that squared deviations lose all digits.
 
-    `powers` (3,) contains the number of rewards, and the sums of the rewards and of their squares after the
-    centre was subtracted; `least` and `most` are the extremes of the rewards. If all rewards are equal, no
-    digits are lost.
+    `powers` has shape (3,): the number of rewards, and the sums of the rewards and of their squares after the
+    centre was subtracted. `least` and `most` are the smallest and the largest reward. If all rewards are
+    equal, no digits are lost.
     """
     if most > least and is_far(powers):
         found.add(
@@ -259,14 +260,14 @@ def check_centre(centre: float, powers: FloatArray, least: float, most: float, f
 
 
 def is_far(powers: FloatArray) -> bool:
-    """Whether the mean reward is many standard deviations from the centre; powers as above."""
+    """Whether the mean reward is many standard deviations from the centre; powers as in `check_centre`."""
     count, first, squares = powers
     away = first / count
     return bool(away * away > _FAR**2 * (squares / count - away * away))
 
 
 def check_cell_shares(cells: Cells, found: Findings) -> None:
-    """Counts that contradict the propensities, by cell and by arm."""
+    """Report cells and arms whose counts contradict their propensities."""
     if not cells.knows_every:
         return
     gap, variance = cells.pulls - cells.expected, cells.spread
@@ -281,14 +282,14 @@ def check_cell_shares(cells: Cells, found: Findings) -> None:
 
 
 def improbable(gap: FloatArray, variance: FloatArray, tests: int) -> BoolArray:
-    """Whether sums of choices minus propensities are beyond chance; gap, variance (n,)."""
+    """Whether counts differ from their expectations by more than chance allows; gap and variance (n,)."""
     usable = variance >= _LEAST_VARIANCE
     z = np.abs(gap) / np.sqrt(np.where(usable, variance, 1.0))
     return np.asarray(usable & (2.0 * special.ndtr(-z) * tests < _IMPOSSIBLE))
 
 
 def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
-    """Check that rewards have one unit: sum_squares / sum, their typical size, varies little; shapes (R,)."""
+    """Check that all rewards have the same unit: their typical size, sum_squares / sum, varies little."""
     first, squares = sums["sum"], sums["sum_squares"]
     clear = (squares > 0.0) & (first * first >= _CLEAR * squares)
     if np.count_nonzero(clear) < 2:
@@ -317,7 +318,7 @@ _REQUIRED = ("arm", "n", "sum", "sum_squares")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of sums as arrays over its R rows in S strata; arm, sums, further (R,), NaN if unknown."""
+    """A table of sums as arrays over its R rows, which belong to S strata; unknown sums are NaN."""
 
     strata: Strata
     arm: IntArray
@@ -329,7 +330,7 @@ class Table:
     further: Mapping[str, FloatArray]
 
     def spread(self, values: FloatArray, missing: float = 0.0) -> FloatArray:
-        """Values by stratum and arm; values (R,); returns (S, K)."""
+        """Arrange the values of the rows, shape (R,), by stratum and arm, shape (S, K)."""
         whole = np.full((len(self.strata.batch), len(self.arms)), missing)
         whole[self.strata.code, self.arm] = values
         return whole
@@ -349,7 +350,7 @@ def read_parts(
     found: Findings,
     dialect: Dialect = PLAIN,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms from a table, or None if it has problems; shares replace propensities."""
+    """The parts and arms in a table, or None if it has problems; shares replace absent propensities."""
     frame = _typed(frame, columns, group, dialect, found)
     table = _read(frame, columns, group_names("group", group), arms, date_format, found)
     if table is None:
@@ -380,7 +381,7 @@ def read_parts(
 def _typed(
     source: Any, columns: Mapping[str, object], group: object, dialect: Dialect, found: Findings
 ) -> Any:
-    """The frame for a table, with columns typed by role if it is text; errors mention its lines."""
+    """A table as a frame; a text file's columns are converted to the types that their roles require."""
     groups = [group] if isinstance(group, str) else list(group) if isinstance(group, (list, tuple)) else []
     roles = {name: role for role, name in columns.items() if isinstance(name, str)}
     wanted = [name for name in (*roles, *groups) if isinstance(name, str)]
@@ -396,7 +397,7 @@ def _typed(
 
 
 _USES: dict[str, Use] = {"arm": "label", "batch": "order"}
-"""Uses of the non-numeric columns of a table of sums."""
+"""How the non-numeric columns of a table of sums are used."""
 
 
 def _cells(table: Table, columns: Mapping[str, object], centre: float, rounded: bool) -> Cells:
@@ -418,7 +419,7 @@ def _cells(table: Table, columns: Mapping[str, object], centre: float, rounded: 
 
 
 def _left_to_one(table: Table, rounded: bool) -> FloatArray:
-    """The propensity that remains for the only arm without a row in its batch, shape (S, K)."""
+    """The remaining probability, for each arm that alone lacks a row in its batch; shape (S, K)."""
     assert table.propensity is not None
     rounding = rounding_of(table.propensity[:, None]) if rounded else None
     least = SUM_TOLERANCE if rounding is None else rounding.unit * len(table.arms)
@@ -474,7 +475,7 @@ def _read(
 
 
 def _places(names: list[Hashable], columns: Mapping[str, object], found: Findings) -> dict[str, int]:
-    """Positions of the roles' columns; several sums may share a column, as for 0/1 rewards."""
+    """The position of each role's column; several sums may share a column, as for 0/1 rewards."""
     places = {}
     for role, name in columns.items():
         if name is None and role in _REQUIRED:
@@ -493,7 +494,7 @@ def _places(names: list[Hashable], columns: Mapping[str, object], found: Finding
 
 
 def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) -> FloatArray:
-    """Finite numbers in a column; NaN if there is none."""
+    """The finite numbers in a column; all NaN if there is no such column."""
     if role not in read:
         return np.full(len(read["n"].missing), np.nan)
     values = read_numbers(read[role], what, role, found, booleans=False)
@@ -503,7 +504,7 @@ def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) 
 def read_batches(
     column: Column, what: str, date_format: str | None, found: Findings
 ) -> tuple[IntArray, NDArray[Any]] | None:
-    """Positions of the rows' batches in order, and the batches: numbers or times; (R,), (B,)."""
+    """The position of each row's batch, shape (R,), and the batches in order, as numbers or times."""
     read = batch_labels(column, what, date_format, found)
     if read is None:
         return None
@@ -530,7 +531,7 @@ def read_arms(
     found: Findings,
     having: Sequence[Label] = (),
 ) -> tuple[IntArray, tuple[Label, ...]] | None:
-    """Positions of the rows' arms, shape (R,), and all arms; `having` lists those with propensity columns."""
+    """The position of each row's arm, shape (R,), and all arms, including those in `having`."""
     labels = check_actions(column, name, role, False, found)
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
     codes = code_actions(labels, arms, declared is not None, f"{role} column {name!r}", found)

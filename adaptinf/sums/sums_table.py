@@ -1,4 +1,4 @@
-"""Sums: rewards totalled by batch and arm, with their guarantees, used like a log."""
+"""Rewards summed by batch and arm, with the guarantees of the trial; the sums are used like a log."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
 ADDED = ("feedback_rounds", "released_rounds")
-"""Counts that add up over the parts of a trial."""
+"""Counts that are added when the parts of a trial are combined."""
 _ALIKE = ("arms", "group_names", "denominators", "covariates", "shares", "context", "reward_range")
 
 
 def other_trials(first: Sums, second: Sums) -> list[str]:
-    """Reasons why two sums do not belong to the same trial."""
+    """The differences that show that two objects of type `Sums` are not from the same trial."""
     problems = [
         f"{name} differs: {getattr(first, name)!r:.80} and {getattr(second, name)!r:.80}"
         for name in (*_ALIKE, *METADATA)
@@ -59,67 +59,68 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
 
 
 def joint_movement(first: Sums, second: Sums) -> float | None:
-    """P-value for constant shares within batches, by Bonferroni; None if the rows were not read."""
+    """Bonferroni p-value for constant shares within the batches of both; None if neither has a p-value."""
     seen = [each.share_movement for each in (first, second) if each.share_movement is not None]
     return min(1.0, len(seen) * min(seen)) if seen else None
 
 
 def _same(first: object, second: object) -> bool:
-    """Whether two values of metadata are equal; designs are compared by their stored form."""
+    """Whether two items of metadata are equal; designs are compared in their stored form."""
     return first == second or repr(first) == repr(second)
 
 
 NEEDS_ROWS = claims.NEEDS_ROWS()
-"""The reason why a method that needs single rounds refuses sums."""
+"""The reason given when a method that needs individual rounds refuses sums."""
 
 
 class Sums(WithFurther, Grouped, Promises):
-    """Sums of rewards by batch and arm, from which arms can be compared as from a log.
+    """Sums of rewards by batch and arm, which can be used like a log to compare arms.
 
     Parameters
     ----------
     frame : DataFrame or path
         A pandas or polars frame, or anything that `read_log` reads, with one row for each batch and arm, in
-        any order. An arm without a row in a batch had propensity 0 there or, if it is the only such arm and
-        may have received no rounds by chance, the remainder.
+        any order. An arm without a row in a batch is assumed to have had propensity 0 there. If it is the
+        only such arm, and may have received no rounds by chance, its propensity is the remaining probability.
     arm : str
         Column of the arms.
     n : str
-        Column of the number of rounds.
+        Column with the number of rounds.
     sum, sum_squares : str
-        Columns of the sums of rewards and of squared rewards.
+        Columns with the sums of the rewards and of their squares.
     batch : str, optional
-        Column of the batches, within which nothing adapts: numbers, dates or times, which determine their
-        order. Without it, the table contains totals, and propensities are assumed constant over all rounds.
+        Column of the batches; propensities must not depend on rewards of the same batch. Batches are numbers,
+        dates or times, which also determine their order. If it is omitted, the table contains totals, and
+        propensities are assumed to be constant over all rounds.
     sum_cubes : str, optional
-        Column of the sums of cubed rewards, used to correct intervals for skewness. Rewards that take only 0
-        and one other value need neither this nor `nonzero`.
+        Column with the sums of the cubes of the rewards, used to correct intervals for skewness. Neither this
+        column nor `nonzero` is needed if the rewards take only 0 and one other value.
     nonzero : str, optional
-        Column of the number of nonzero rewards, by which rare outcomes are recognised.
+        Column with the number of nonzero rewards, which shows whether outcomes are rare.
     propensity : str or float, optional
-        Column of the arm's propensity in the batch, or one number for all rows. Without it, the arms' shares
-        of the batch are used as estimates; an arm without rounds in a batch is treated as unavailable.
+        Column with the arm's propensity in the batch, or one number for all rows. If it is omitted, the arms'
+        shares of the batch are used as estimates, and an arm without rounds in a batch is treated as
+        unavailable there.
     group : str or list of str, optional
-        Columns whose labels define groups: the table then has one row for each batch, group and arm. These
+        Columns whose labels define groups. The table then has one row for each batch, group and arm. These
         columns are treated as contexts.
     denominator : str, optional
-        Column with the sums of another outcome, which is nonnegative and by whose mean the mean rewards are
-        divided.
+        Column with the sums of another, nonnegative outcome, by whose mean the mean rewards are divided.
     covariate : str, optional
-        Column of the sums of a variable observed before the choice that can explain rewards. It is treated as
-        a context.
+        Column with the sums of a variable that was observed before the choice and can explain rewards. The
+        variable is treated as a context.
     centre : float
-        Value subtracted from every reward before summation, so that squares do not lose precision.
+        Value that was subtracted from every reward before summation, so that squares do not lose precision.
     arms : list of labels, optional
         All arms, in the desired order.
     reward_range, guarantee, adaptive, stopping : optional
         As in `AdaptiveLog`.
     columns : dict, optional
-        Further columns for a denominator z, which `denominator` requires: ``"denominator_sum_squares"``, the
-        sums of its squares, and ``"denominator_sum_products"``, those of its products with rewards y; with
-        ``"denominator_sum_cubes"``, a list of three with the sums of y^2 z, y z^2 and z^3, intervals are
-        corrected for skewness. A covariate requires the corresponding columns: ``"covariate_sum_squares"``
-        and so on.
+        Further columns, of which `denominator` requires two: ``"denominator_sum_squares"``, the sums of
+        squares of the denominator z, and ``"denominator_sum_products"``, the sums of products of z and the
+        reward y. ``"denominator_sum_cubes"``, a list of the columns with the sums of y^2 z, y z^2 and z^3, is
+        used to correct intervals for skewness. A covariate requires the corresponding columns
+        ``"covariate_sum_squares"`` and so on.
     reading : dict, optional
         ``"date_format"``, the format of batches that are text dates, if it is ambiguous; ``"sep"``,
         ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`; ``"round_propensities"`` as
@@ -132,7 +133,7 @@ class Sums(WithFurther, Grouped, Promises):
     Attributes
     ----------
     cells : Cells
-        The sums over all groups as arrays.
+        Arrays of sums over all groups.
     batches : ndarray, shape (B,)
         The batches in order.
     arms : tuple of labels
@@ -140,16 +141,16 @@ class Sums(WithFurther, Grouped, Promises):
     n_rounds, n_arms, n_batches : int
         Their numbers.
     n_units : int or None
-        Number of units, if the table contains their totals for clustered standard errors.
+        Number of units, if there are totals by unit for clustered standard errors; otherwise None.
     group_names : tuple of str
         Columns that define the groups; empty if there are none.
     denominators, covariates : tuple of str
-        Additional columns, used for ratios and adjustments; empty if there are none.
+        Additional columns, for ratios and for adjustment; empty if there are none.
     batched : bool
         Whether the table has batches.
     share_movement : float or None
-        P-value for constant shares of the arms within batches, if `aggregate` read the rows and truncated
-        their times, and there were no propensities; otherwise None.
+        P-value for the hypothesis that arms' shares are constant within batches. The p-value is known only if
+        `aggregate` truncated times and found no propensities; otherwise None.
 
     Raises
     ------
@@ -160,9 +161,9 @@ class Sums(WithFurther, Grouped, Promises):
 
     Notes
     -----
-    Results equal those from the rows with ``outcome="batch-mean"``. Weights must be the same for all rounds
-    of a batch; methods that need single rounds raise an error if they are given sums. `Sums` over different
-    rounds are combined by ``a + b``.
+    Results equal those that the rows would give with ``outcome="batch-mean"``. Weights must be the same for
+    all rounds of a batch. Methods that need individual rounds raise an error if they are given sums. `Sums`
+    over different rounds are combined by ``a + b``.
 
     Examples
     --------
@@ -256,7 +257,7 @@ class Sums(WithFurther, Grouped, Promises):
         shares: bool,
         **kept: Any,
     ) -> None:
-        """Check and store everything except parts and arms; if anything is invalid, raise a single error."""
+        """Check and store everything except parts and arms; raise a single error if anything is invalid."""
         context = given.get("context") or ()
         metadata = check_metadata(
             Metadata(**{name: value for name, value in given.items() if name != "context"}),
@@ -313,7 +314,7 @@ class Sums(WithFurther, Grouped, Promises):
         denominator: str | Sequence[str] = (),
         covariate: str | Sequence[str] = (),
     ) -> Sums:
-        """Sums of a log's rows, by its batches and arms.
+        """Sums of the rows of a log, by batch and arm.
 
         Parameters
         ----------
@@ -324,23 +325,23 @@ class Sums(WithFurther, Grouped, Promises):
         by : str or list of str
             Context columns whose labels define groups; by default none.
         denominator : str or list of str
-            Columns of the log by whose mean the mean rewards are to be divided; by default none.
+            Columns of the log by whose means mean rewards can be divided; by default none.
         covariate : str or list of str
             Numeric contexts that can explain rewards; by default none.
 
         Returns
         -------
         Sums
-            Sums with the log's guarantee, design and all its other statements.
+            The sums, with the log's guarantee, its design and its other metadata.
 
         Raises
         ------
         ParameterError
             If there is no such context, the centre is not a number, or `log` is not a log.
         InvalidForLog
-            If the log lacks something required, an arm was certain in only some rounds of a batch (and
-            group), units have several rounds and groups are requested, or some arm was impossible in some
-            round.
+            If the log lacks something that sums require, if an arm was certain in only some rounds of a batch
+            (and group), or if units have several rounds and either groups are requested or an arm was
+            impossible in some round.
 
         Examples
         --------
@@ -359,7 +360,7 @@ class Sums(WithFurther, Grouped, Promises):
         return sums
 
     def __add__(self, other: object) -> Sums:
-        """Sums over the rounds of both, which must be disjoint."""
+        """Sums over the rounds of both, which must have no round in common."""
         if not isinstance(other, Sums):
             return NotImplemented
         refuse("Sums", other_trials(self, other) or rounds_of_both(self._parts, other._parts))
@@ -390,7 +391,7 @@ class Sums(WithFurther, Grouped, Promises):
         return frame_of(self._parts, self.arms)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the sums, with their metadata, as one Parquet file.
+        """Write the sums and their metadata to a single Parquet file.
 
         Parameters
         ----------
@@ -427,7 +428,7 @@ class Sums(WithFurther, Grouped, Promises):
         FileNotFoundError
             If there is no such file.
         ParameterError
-            If the file contains no sums written by adaptinf, or is damaged.
+            If the file is damaged, or was not written by `to_parquet`.
         """
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also

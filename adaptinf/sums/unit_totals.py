@@ -1,10 +1,10 @@
-"""Totals of units and their products, of which clustered errors are polynomials.
+"""Sums of products of unit totals, from which clustered standard errors can be computed.
 
-If all rounds have one prediction m, the score of a round and an arm is m + I (y - m) / e, where I indicates
-whether the arm was chosen and e is its propensity. A unit's contribution to the error of an arm's mean is
-therefore (n (m - mean) - m A + Y) / T, where n is its number of rounds and the arm's totals are A of I / e
-and Y of I y / e; the squares of these contributions are sums of products of n, A and Y, for any values of m
-and the mean.
+If the prediction m is the same in all rounds, the score of an arm in a round is m + I (y - m) / e, where I
+indicates whether the arm was chosen and e is its propensity. A unit with n rounds therefore contributes (Y +
+n (m - mean) - m A) / T to the error of the arm's mean, where A and Y are the unit's totals of I / e and I y /
+e. For any values of m and the mean, the squares of these contributions are linear combinations of products of
+n, A and Y.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from adaptinf.sums.cells import Cells
 from adaptinf.typing import FloatArray
 
 SAME = 1e-9
-"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
+"""Propensities that differ by less are treated as equal, because writing and reading a frame rounds them."""
 _BY_ARM = ("had", "events", "others")
 _FLAGS = ("switched", "moved", "keeping", "sure")
 
 
 def products(n_arms: int) -> dict[str, tuple[str, ...]]:
-    """Names of sums over units, with the unit columns whose product is summed.
+    """The names of sums over units, each with the columns of units whose product is summed.
 
-    Columns are ``n``, ``inverse_k`` and ``weighted_k`` of arm k, A and Y; ``had_k``, ``events_k`` and
-    ``others_k``, whether the unit had the arm, a reward of it that is not 0, and one that is 0; ``mean`` of
-    its rewards; ``switched``, whether it had several arms; ``moved``, whether the propensities of its chosen
-    arms differ; ``keeping``, the log probability of all of its chosen arms except the least likely; ``sure``,
-    its rounds with propensity 1. Rewards in Y and `mean` have the centre subtracted.
+    The columns are ``n``; for each arm k, the totals ``inverse_k`` (A) and ``weighted_k`` (Y), and whether
+    the unit had the arm (``had_k``), a nonzero reward from it (``events_k``) and a zero reward from it
+    (``others_k``); the unit's mean reward, ``mean``; whether it had several arms, ``switched``; whether the
+    propensities of its chosen arms differ, ``moved``; the log probability of all of its choices except the
+    least likely one, ``keeping``; and its number of rounds with propensity 1, ``sure``. The centre is
+    subtracted from the rewards in Y and `mean`.
     """
     found: dict[str, tuple[str, ...]] = {"units": ("one",), "rounds": ("n",)}
     base = vector(n_arms)
@@ -46,13 +47,13 @@ def products(n_arms: int) -> dict[str, tuple[str, ...]]:
 
 
 def vector(n_arms: int) -> list[str]:
-    """Columns of units whose pairwise products are summed: n, every A and every Y."""
+    """The columns of units whose pairwise products are summed: n, every A and every Y."""
     return ["n", *(f"{name}_{arm}" for name in ("inverse", "weighted") for arm in range(n_arms))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitTotals:
-    """Sums over units, keyed by the names in `products`, of rewards minus the cells' centre."""
+    """Sums over units, keyed by the names in `products`; the cells' centre is subtracted from rewards."""
 
     values: Mapping[str, float]
     n_arms: int
@@ -64,12 +65,12 @@ class UnitTotals:
 
     @property
     def rounds(self) -> int:
-        """Number of their rounds."""
+        """Number of rounds of all units."""
         return int(self.values["rounds"])
 
     @property
     def pairs(self) -> FloatArray:
-        """Sums of products of n, every A and every Y, shape (1 + 2K, 1 + 2K)."""
+        """Sums of the pairwise products of n, every A and every Y, shape (1 + 2K, 1 + 2K)."""
         size = 1 + 2 * self.n_arms
         found = np.empty((size, size))
         for first, second in combinations_with_replacement(range(size), 2):
@@ -78,11 +79,11 @@ class UnitTotals:
 
     @property
     def means(self) -> FloatArray:
-        """Number of units, and sums of powers of their mean rewards minus the centre, shape (4,)."""
+        """Number of units, and sums of the first three powers of their centred mean rewards, shape (4,)."""
         return np.array([self.values["units"], *(self.values[f"mean_{power}"] for power in (1, 2, 3))])
 
     def by_arm(self, name: str) -> FloatArray:
-        """Sums with one value per arm, shape (K,)."""
+        """The sums that have one value for each arm, shape (K,)."""
         return np.array([self.values[f"{name}_{arm}"] for arm in range(self.n_arms)])
 
     @property
@@ -92,7 +93,7 @@ class UnitTotals:
 
 
 def unit_problem(cells: Cells) -> str | None:
-    """Why sums by batch rule out clustered errors; None if they do not."""
+    """The reason why sums by batch rule out clustered standard errors; None if they do not."""
     if np.all(cells.possible):
         return None
     return (
@@ -102,7 +103,7 @@ def unit_problem(cells: Cells) -> str | None:
 
 
 def drawn_before(totals: UnitTotals) -> str | None:
-    """Why propensities are not those of the draws: arms were drawn once, with 1 logged afterwards."""
+    """A message if each unit's arm seems to have been drawn once and then logged with propensity 1."""
     if not (totals.keeps_arms and totals.rounds > totals.count and totals.values["sure"] > 0.0):
         return None
     return (

@@ -43,7 +43,7 @@ class Hardness:
 
     @property
     def total(self) -> float:
-        """H, the sum of both."""
+        """H, the sum of the two parts."""
         return self.bai + self.privacy
 
 
@@ -68,8 +68,8 @@ def hardness(features: ArrayLike, theta: ArrayLike, epsilon: float) -> Hardness:
     Raises
     ------
     ParameterError
-        If arguments are invalid (the message lists every problem), or two arms are best, in which case no
-        budget is sufficient.
+        If arguments are invalid (the message lists every problem), or if two arms are equally good and best,
+        in which case no budget is sufficient.
 
     Notes
     -----
@@ -132,12 +132,12 @@ def dp_bai_error(
     -----
     The explicit bound is for rewards in [0, 1]. In a phase with N pulls of each of r arms, an arm with gap D
     beats the best one with probability at most q = exp(-N D^2 / (8 r)) + exp(-c w) / (1 - w^2)^r, where c =
-    epsilon N D / 4 and w = (sqrt(r^2 + c^2) - r) / c, because the coefficients of two arms differ by at most
-    2 (2 + 2e-6, which is allowed for); if every arm is pulled, with probability at most exp(-N D^2 / 4) + (1
-    + x / 2) exp(-x) / 2, where x = epsilon N D / 2. The best arm is lost only if s_{p+1} others beat it, so
-    by Markov's inequality, for every k < s_{p+1}, the probability is at most (sum of q over all arms except
-    the k closest) / (s_{p+1} - k); the smallest of these is used, for the closest arms and the worst r that a
-    phase can have, and summed over phases.
+    epsilon N D / 4 and w = (sqrt(r^2 + c^2) - r) / c. The reason is that the coefficients of two arms differ
+    by at most 2 (the code allows for 2 + 2e-6). If every arm is pulled, q is instead exp(-N D^2 / 4) + (1 + x
+    / 2) exp(-x) / 2, where x = epsilon N D / 2. The best arm is eliminated in phase p only if s_{p+1} others
+    beat it. By Markov's inequality, the probability of this is therefore at most (sum of q over all arms
+    except the k closest) / (s_{p+1} - k) for every k < s_{p+1}. The smallest of these values is used, for the
+    closest arms and the worst r that a phase can have, and the results are summed over phases.
 
     References
     ----------
@@ -182,8 +182,8 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
     horizon : int
         Rounds T.
     scale : float
-        Standard deviation of the noise of a sum of rewards, as calibrated by `privacy.analytic_scale` for a
-        sensitivity of 1; Proposition D.3 has sqrt(2 log(1.25 / delta)) / epsilon.
+        Standard deviation of the noise in a sum of rewards, as calibrated by `privacy.analytic_scale` for a
+        sensitivity of 1. Proposition D.3 uses sqrt(2 log(1.25 / delta)) / epsilon.
 
     Returns
     -------
@@ -197,8 +197,9 @@ def dp_bai_gauss_error(features: ArrayLike, theta: ArrayLike, horizon: int, scal
 
     Notes
     -----
-    Like `dp_bai_error`, but with the tail of normal noise, exp(-x^2 / (2 v)) at x = D / 2, where v is the
-    variance of the noise in the difference between two estimates: 2 (scale / N)^2, or 4 r (scale / N)^2.
+    As for `dp_bai_error`, but with the tail of normal noise, exp(-x^2 / (2 v)) at x = D / 2. The variance v
+    of the noise in the difference between two estimates is 2 (scale / N)^2 if every arm is pulled, and at
+    most 4 r (scale / N)^2 otherwise.
 
     References
     ----------
@@ -261,7 +262,7 @@ def _published(
 def _instance(
     subject: str, features: ArrayLike, theta: ArrayLike, horizon: int, problems: list[str]
 ) -> tuple[FloatArray, int, int]:
-    """Increasing gaps, the dimension, and T'."""
+    """The gaps in increasing order, the dimension, and T'."""
     gaps, dimension = _gaps(features, theta, problems)
     problems += COUNT("horizon", horizon)
     budget = 0

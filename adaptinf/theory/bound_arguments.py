@@ -1,4 +1,4 @@
-"""Arguments of the formulas, checked together; numbers and arrays alike."""
+"""Checks of the arguments of the formulas, which may be numbers or arrays."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ FORM = OneOf("explicit", "published")
 def read_arrays(
     problems: list[str], /, **declared: tuple[ArrayLike, Numbers | Counts]
 ) -> dict[str, FloatArray | IntArray]:
-    """Arrays from arguments given as name=(values, constraint); invalid ones are added to the problems."""
+    """Arrays from arguments given as name=(values, constraint); problems with invalid arguments are added."""
     arrays = {name: each.read(name, values, problems) for name, (values, each) in declared.items()}
     together(problems, **arrays)
     return arrays
@@ -97,7 +97,7 @@ def together(problems: list[str], /, **arrays: FloatArray | IntArray) -> None:
 def check_arrays(
     subject: str, problems: list[str] | None = None, /, **declared: tuple[ArrayLike, Numbers | Counts]
 ) -> tuple[FloatArray | IntArray, ...]:
-    """Arrays from arguments, or one error with the given problems and all of theirs."""
+    """Arrays from arguments; if there are problems, given or found, a single error lists them all."""
     listed = list(problems or [])
     arrays = read_arrays(listed, **declared)
     refuse(subject, listed)
@@ -117,7 +117,7 @@ def _means_within(arrays: dict[str, FloatArray | IntArray], problems: list[str])
 
 
 def each(function: Callable[..., float], *arrays: FloatArray | IntArray) -> FloatArray:
-    """A scalar function applied to arrays that broadcast; a number for numbers."""
+    """Apply a scalar function to arrays that broadcast; if all are numbers, the result is a number."""
     spread = np.broadcast_arrays(*arrays)
     rows = zip(*(array.ravel().tolist() for array in spread), strict=True)
     values = np.array([function(*row) for row in rows], dtype=np.float64)
@@ -139,7 +139,7 @@ def _plain(values: Any) -> FloatArray | None:
 def stopping_numbers(
     problems: list[str], *arguments: ArrayLike, largest_beta: float | None = None
 ) -> dict[str, FloatArray | IntArray]:
-    """Arrays of mean, alpha, beta, epsilon and bound; beta is below 1, or at most `largest_beta`."""
+    """Arrays of mean, alpha, beta, epsilon and bound; beta must be below 1, or at most `largest_beta`."""
     failure = EACH_SHARE if largest_beta is None else Numbers(0.0, largest_beta)
     constraints = (Numbers(-math.inf), EACH_SHARE, failure, EACH_LEVEL, EACH_POSITIVE)
     given = zip(arguments, constraints, strict=True)

@@ -1,4 +1,4 @@
-"""Error of running sums under the hybrid mechanism, and regret of LinPriv, which releases such sums."""
+"""Error of running sums released by the hybrid mechanism, and regret of LinPriv, which uses such sums."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: s
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments.
+        The values, in the broadcast shape of the arguments.
 
     Notes
     -----
     Exact: the noise at t is a sum of k + 1 Laplace(2 / epsilon) and b Laplace(2 k / epsilon) variables, where
     k = floor(log2 t) and b is the number of one-bits in t - 2^k. The quantile is valid at each t separately;
-    for all counts up to T simultaneously, use delta / T.
+    for a bound on all counts up to T simultaneously, use delta / T.
 
     Published: log*(log t) (log t)^1.5 Ln(log log t) log(1 / delta) / (epsilon t). The paper prints a supremum
-    over t on the left and t on the right; it is interpreted as holding at each t. Logarithms of t have base
-    2, like a tree's levels and the "binary iterated logarithm" `iterated_log`; log(1 / delta) is natural, and
-    "log t^1.5" is (log t)^1.5. Ln(x) is the product of log^(r) x over r = 0, ..., log*(x), exactly as
-    defined. Its last factor falls to 0 as x decreases to 1, 2, 4, 16, ...: the expression drops from 5.99 at
-    t = 16 to .29 at t = 17 (epsilon = 1, delta = .05), where the quantile is 1.56. Without the constant that
-    the paper omits, it is not a bound. For t up to 2, log log t is not positive and the expression is
-    undefined: NaN.
+    over t on the left-hand side and t itself on the right; the statement is interpreted as holding at each t.
+    Logarithms of t have base 2, like a tree's levels and the "binary iterated logarithm" `iterated_log`;
+    log(1 / delta) is natural, and "log t^1.5" is (log t)^1.5. Ln(x) is the product of log^(r) x over r = 0,
+    ..., log*(x), exactly as defined. Its last factor falls to 0 as x decreases to 1, 2, 4, 16, ...: the
+    expression drops from 5.99 at t = 16 to .29 at t = 17 (epsilon = 1, delta = .05), where the quantile is
+    1.56. Without the constant that the paper omits, it is not a bound. For t up to 2, log log t is not
+    positive, and the undefined expression is returned as NaN.
 
     References
     ----------
@@ -97,7 +97,7 @@ def iterated_log(values: ArrayLike) -> FloatArray:
     Parameters
     ----------
     values : float or array_like
-        Finite numbers; for those up to 1, the result is 0.
+        Finite numbers; the result is 0 for numbers up to 1.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def _steps(value: float) -> int:
 
 
 def _log_product(value: float) -> float:
-    """Ln: the product of the iterated logarithms, down to the first one that is at most 1."""
+    """Ln, the product of the iterated logarithms down to the first one that is at most 1."""
     product = value
     while value > 1.0:
         value = math.log2(value)
@@ -145,7 +145,7 @@ def _published(count: int, epsilon: float, delta: float) -> float:
 
 
 def _quantiles(counts: np.ndarray, failures: FloatArray) -> FloatArray:
-    """Quantiles of the absolute noise at epsilon = 1, computed once for each distribution and probability."""
+    """Quantiles of the absolute noise for epsilon = 1, one for each distinct distribution and probability."""
     trunk, node = counter_scales("hybrid", 1.0, 1)
     laws = np.array([noise_nodes("hybrid", int(count)) for count in counts], dtype=np.float64).reshape(-1, 3)
     cases, where = np.unique(np.column_stack([laws, failures]), axis=0, return_inverse=True)
@@ -171,7 +171,7 @@ def linpriv_regret(
     noise_width: str = "projected",
     noise_norm: ArrayLike | None = None,
 ) -> FloatArray:
-    """Regret of LinPriv, reward-private linear UCB with a separate model for each arm.
+    """Regret of LinPriv, a linear UCB algorithm that protects rewards and has a separate model for each arm.
 
     Parameters
     ----------
@@ -190,41 +190,44 @@ def linpriv_regret(
         gives only an order (its constant is taken to be 1), **and its third term does not follow**: see
         below.
     noise_scale, bound : float
-        Sub-Gaussian scale R of the rewards, and largest norm S of an arm's coefficients (explicit).
+        Sub-Gaussian scale R of the rewards, and largest norm S of an arm's coefficients; only for the
+        explicit form.
     counter : {"hybrid", "binary"}
-        The method of continual summation for x y (explicit).
+        The mechanism for the running sums of x y; only for the explicit form.
     noise_width : {"projected", "ridge"}
-        The design's allowance for noise (explicit).
+        How the design's confidence limits allow for noise; only for the explicit form.
     noise_norm : float or array_like, optional
-        A value that the norm s of the counters' noise does not exceed with probability 1 - failure / 2; by
-        default `counter_norm_bound`, which is the allowance of `LinPriv` with Laplace noise (explicit).
+        A value that the norm s of the counters' noise exceeds with probability at most failure / 2; by
+        default `counter_norm_bound`, which `LinPriv` with Laplace noise allows for. Only for the explicit
+        form.
 
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments. The bound is not capped: if it exceeds T, it provides
-        no information.
+        The values, in the broadcast shape of the arguments. The bound is not capped; if it exceeds T, it is
+        uninformative.
 
     Notes
     -----
-    Explicit: the arm with the highest upper limit costs at most twice its width. In context x, that width is
-    ||x|| b, in the norm of V^-1 and with b = R sqrt(log(det V / det(lambda I)) + 2 log(2 K / failure)) +
-    sqrt(lambda) S, plus the allowance for noise: s ||x|| / sqrt(lambda) ("ridge"), or s times the Euclidean
-    norm of V^-1 x ("projected"), which is never larger. (LinUCB: K / failure, and no noise.) Over the pulls
-    of an arm, the squares of ||x|| sum to at most `potential_bound`, and the squared norms of V^-1 x to at
-    most d (1 + 1 / lambda) / lambda, because x'V^-2 x is 1 + ||x||^2 times the decrease in the trace of V^-1.
-    The Cauchy-Schwarz inequality over pulls and arms gives
+    Explicit: pulling the arm with the highest upper limit costs at most twice the width of its limits. In
+    context x, let w = sqrt(x'V^-1 x). The width is w b plus an allowance for noise, where b = R sqrt(log(det
+    V / det(lambda I)) + 2 log(2 K / failure)) + sqrt(lambda) S. The allowance is s w / sqrt(lambda)
+    ("ridge"), or s times the Euclidean norm of V^-1 x ("projected"), which is never larger. For LinUCB, b
+    contains K / failure instead of 2 K / failure, and there is no noise. Over the pulls of an arm, w^2 sums
+    to at most `potential_bound`, and the squared norm of V^-1 x to at most d (1 + 1 / lambda) / lambda,
+    because x'V^-2 x is (1 + w^2) times the decrease in the trace of V^-1. Applied to pulls and arms, the
+    Cauchy-Schwarz inequality gives
 
         regret <= 2 (b sqrt(T P) + s sqrt(T Q)),  P = c K d log(1 + T / (K d lambda)),
 
-    where b is evaluated at T pulls of one arm, Q = P / lambda or, projected, the smaller of that and K d (1 +
-    1 / lambda) / lambda, and c = (1 / lambda) / log(1 + 1 / lambda). Contexts have norm at most 1 and may
-    depend on the past.
+    where b is evaluated at T pulls of one arm and c = (1 / lambda) / log(1 + 1 / lambda). Q is P / lambda;
+    for projected widths, it is the smaller of P / lambda and K d (1 + 1 / lambda) / lambda. Contexts have
+    norm at most 1 and may depend on the past.
 
     Published: d sqrt(T K) + sqrt(T K d lambda) + K log(T / K)^1.5 log(K / failure) 2 d log(1 + T / (K d
-    lambda)) / (epsilon sqrt(lambda)), NaN for T < K. Its proof sums the norms ||x|| as if they were squared
-    norms. The sum of the norms of n contexts is of the order sqrt(d n), not d log n: the third term of a
-    correct bound grows as sqrt(T), and is linear in T for epsilon = sqrt(K / T).
+    lambda)) / (epsilon sqrt(lambda)), NaN for T < K. The paper's proof sums the norms w as if they were
+    squared norms. The sum of the norms of n contexts is of the order sqrt(d n), not d log n: the third term
+    of a correct bound grows as sqrt(T), and is linear in T for epsilon = sqrt(K / T).
 
     References
     ----------
@@ -317,7 +320,7 @@ def _published_regret(
 
 
 def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: ArrayLike = 1.0) -> FloatArray:
-    """Largest sum of squared norms of contexts with respect to the inverse design matrix before each.
+    """Largest sum of the contexts' squared norms, each with respect to the inverse design matrix before it.
 
     Parameters
     ----------
@@ -335,10 +338,10 @@ def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: Arra
 
     Notes
     -----
-    u = ||x||^2 in the norm of V^-1 is at most 1 / lambda, and u / log(1 + u) is increasing, so u <= c log(1 +
-    u); the logarithms sum to log(det V / det(lambda I)), which is largest for d equal eigenvalues. For lambda
-    >= 1, c is at most 1 / log 2 = 1.443. The sum of the norms themselves is at most sqrt(n) times the square
-    root of this bound.
+    The squared norm u = x'V^-1 x is at most 1 / lambda, and u / log(1 + u) is increasing, so u <= c log(1 +
+    u). The logarithms sum to log(det V / det(lambda I)), which is largest for d equal eigenvalues. If lambda
+    is at least 1, c is at most 1 / log 2 = 1.443. The sum of the norms themselves is at most sqrt(n) times
+    the square root of this bound.
 
     References
     ----------
@@ -385,14 +388,15 @@ def counter_norm_bound(
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments.
+        The values, in the broadcast shape of the arguments.
 
     Notes
     -----
     By a union bound, `failure` is divided equally among the arms, the share of an arm among the powers of two
     up to T, and the share of a power of two among the counts that begin with it. More terms, larger scales
-    and a smaller share lead to longer noise vectors, so one of two counts is the worst: the one with the most
-    ones among those that begin with the last power of two, and the last count before these.
+    and a smaller share lead to longer noise vectors. The worst count is therefore one of two: among the
+    counts that begin with the last power of two, the one with the most one-bits, or else the last count
+    before these.
 
     Examples
     --------
@@ -437,7 +441,7 @@ def _norm_bound(
 
 
 def _longest_counts(horizon: int) -> list[int]:
-    """Counts up to the horizon that include the one with the longest noise vector."""
+    """Two counts up to the horizon, one of which has the longest noise vector."""
     top = 1 << (horizon.bit_length() - 1)
     rest = horizon - top
     # Below `rest`, no number has more one-bits than the largest number 2^k - 1.

@@ -1,4 +1,4 @@
-"""Regret of private bandits, with finitely many arms or locally private: published and explicit."""
+"""Published and explicit regret bounds for private bandits with finitely many arms or local privacy."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ def private_ucb_regret(
     horizon : int or array_like
         Rounds T.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none. It is broadcast against the horizon.
+        Positive privacy parameter; ``math.inf`` means no privacy. The parameter is broadcast against the
+        horizon.
     pulls : array_like of shape (arms,), optional
-        Expected pulls N_k of each arm. The default is the allocation of T rounds to the arms that maximises
-        the bound.
+        Expected number of pulls N_k of each arm. By default, the T rounds are allocated to the arms in the
+        way that maximises the bound.
 
     Returns
     -------
@@ -55,15 +56,15 @@ def private_ucb_regret(
     As printed: the sum over arms with a gap D_k > 0 of min(max(B (ln B + 7), (32 / D_k) ln T) + D_k + 2 pi^2
     D_k / 3, D_k N_k), where B = sqrt(8) / (2 epsilon) ln(4 T^4). All logarithms are natural.
 
-    It is interpreted as the contribution of a suboptimal arm to the regret: 32 ln(T) / D_k is D_k times the
-    32 ln(T) / D_k^2 pulls of a UCB algorithm, and B (ln B + 7), which does not involve D_k, is D_k times a
-    number of pulls that grows as 1 / D_k, which is required for the noise to fall below a fraction of the
-    gap. (The printed "Delta", the smallest gap, does not occur in the formula.) N_k is random in the paper;
-    the bound concerns expectations, so its expectation is used here. Without `pulls`, the maximum over n_k >=
-    0 with sum n_k <= T is used, with pulls assigned to the largest gaps first.
+    Each term is interpreted as the contribution of a suboptimal arm to the regret: 32 ln(T) / D_k is D_k
+    times the 32 ln(T) / D_k^2 pulls of a UCB algorithm. B (ln B + 7), which does not involve D_k, is D_k
+    times the number of pulls, of order 1 / D_k, after which the noise is below a fraction of the gap. (The
+    printed "Delta", the smallest gap, does not occur in the formula.) In the paper, N_k is random; here, its
+    expectation is used, because the bound concerns expectations. Without `pulls`, the bound is maximised over
+    all n_k >= 0 with sum at most T, by assigning pulls to the largest gaps first.
 
-    The paper quotes the theorem from another paper, for an algorithm other than the index of `PrivateUCB`,
-    and Sajed and Sheffet dispute its proof for pure differential privacy: use it for comparison only.
+    Use the bound for comparison only: the paper quotes the theorem from another paper, for an algorithm that
+    differs from `PrivateUCB`, and Sajed and Sheffet dispute its proof for pure differential privacy.
 
     References
     ----------
@@ -120,7 +121,7 @@ def private_ucb_worst_case(
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments.
+        The values, in the broadcast shape of the arguments.
 
     Notes
     -----
@@ -128,10 +129,10 @@ def private_ucb_worst_case(
     + c, d) <= max(a, 0) + c + min(b, d), and min(32 ln(T) / D, D n) <= sqrt(32 n ln T), whose sum over arms
     is bounded by the Cauchy-Schwarz inequality.
 
-    Published: max(ln(T) / epsilon (ln ln T + ln(1 / epsilon)), sqrt(K T ln T)). The first term applies to
-    every arm: with gaps of 1, each of K - 1 arms adds B (ln B + 7) as long as that is below T / K. The
-    paper's conclusions are off by the same factor: epsilon must be of the order ln(T)^1.5 sqrt(K / T) for the
-    second term to dominate, not ln(T)^1.5 / sqrt(K T).
+    Published: max(ln(T) / epsilon (ln ln T + ln(1 / epsilon)), sqrt(K T ln T)). The first term must be
+    counted for every arm: if all gaps are 1, each of K - 1 arms contributes B (ln B + 7), as long as this is
+    below T / K. The paper's conclusions are off by the same factor: epsilon must be of the order ln(T)^1.5
+    sqrt(K / T) for the second term to dominate, not ln(T)^1.5 / sqrt(K T).
 
     References
     ----------
@@ -181,7 +182,7 @@ def private_elimination_pulls(
     horizon : int or array_like
         Rounds T.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none.
+        Positive privacy parameter; ``math.inf`` means no privacy.
     beta : float or array_like, optional
         Failure probability in (0, 1), by default 1 / T.
 
@@ -198,9 +199,9 @@ def private_elimination_pulls(
     mean is more than 2 h_e + 2 c_e below the highest. By Hoeffding's inequality and the tail of Laplace(1 /
     (epsilon R_e)), all means in all epochs are within h_e + c_e of the truth with probability at least 1 -
     beta pi^2 / 12. Then no best arm is dropped, whereas any arm with a gap D above 4 (h_e + c_e) is. The two
-    terms of R_e make h_e and c_e each smaller than 2^-e / 8, so every arm with D >= 2^-e is gone after epoch
-    e. Hence at most m_e arms, those with gaps below 2^-(e - 1) (all of them for e = 1), remain in epoch e,
-    and R_e increases with m.
+    terms of R_e make h_e and c_e each smaller than 2^-e / 8, so every arm with D >= 2^-e has been dropped by
+    the end of epoch e. Hence at most m_e arms remain in epoch e: those with gaps below 2^-(e - 1), or all
+    arms for e = 1. The bound follows because R_e increases with m.
 
     References
     ----------
@@ -237,9 +238,9 @@ def private_elimination_regret(
     horizon : int or array_like
         Rounds T.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none.
+        Positive privacy parameter; ``math.inf`` means no privacy.
     beta : float or array_like, optional
-        Failure probability in (0, 1), by default 1 / T; the published form has beta = 1 / T built in.
+        Failure probability in (0, 1), by default 1 / T; the published form always assumes beta = 1 / T.
     form : {"explicit", "published"}
         ``"explicit"`` is a bound with constants. ``"published"`` is Theorem 4.3, which gives only an order:
         the sum over suboptimal arms of log(T) / D, plus K log(T) / epsilon, with its constant taken to be 1.
@@ -247,12 +248,12 @@ def private_elimination_regret(
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments.
+        The values, in the broadcast shape of the arguments.
 
     Notes
     -----
-    Explicit: the largest sum of D_a n_a over all n_a within `private_elimination_pulls` that sum to at most
-    T, plus beta T times the largest gap for the runs in which a mean lies outside its limits.
+    Explicit: the largest sum of D_a n_a over all n_a that do not exceed `private_elimination_pulls` and sum
+    to at most T, plus beta T times the largest gap, for the runs in which a mean lies outside its limits.
 
     References
     ----------
@@ -300,7 +301,7 @@ def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilo
     Returns
     -------
     float or ndarray
-        sqrt(T K log T) + K log(T) / epsilon: an order, with its constant taken to be 1.
+        sqrt(T K log T) + K log(T) / epsilon, which is only an order: its constant is taken to be 1.
 
     References
     ----------
@@ -338,7 +339,7 @@ def _private_term(horizon: int, epsilon: float) -> float:
 
 
 def _ucb_arm_regret(gaps: FloatArray, horizon: int, epsilon: float) -> FloatArray:
-    """Contribution that Theorem 3 allows for each suboptimal arm, independent of its number of pulls."""
+    """Largest contribution of each suboptimal arm to the bound of Theorem 3, whatever its number of pulls."""
     return np.maximum(_private_term(horizon, epsilon), 32.0 / gaps * math.log(horizon)) + gaps * _LAST_TERM
 
 
@@ -396,18 +397,18 @@ _SOURCE: tuple[Numbers | Counts, ...] = (
 
 
 def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: bool = True) -> FloatArray:
-    """Exponent of the number of participants in the regret of the locally private bandit.
+    """Exponent with which the regret of the locally private bandit depends on the number of participants.
 
     Parameters
     ----------
     dimension : int or array_like
         Dimension d of a context.
     margin : float or array_like
-        Margin exponent of the expected rewards (beta in the paper), in (0, d]; 1 if the best two cross at an
-        angle.
+        Margin exponent of the expected rewards (beta in the paper), in (0, d]; it is 1 if the expected
+        rewards of the best two arms cross at an angle.
     private : bool
-        Whether the noise of the reports is the limiting factor; otherwise the rewards are, as for large
-        epsilon.
+        Whether the noise of the reports is the limiting factor; if not, the variance of the rewards is, as
+        for large epsilon.
 
     Returns
     -------
@@ -416,11 +417,11 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
 
     Notes
     -----
-    The exponent is for Lipschitz continuous expected rewards, and ignores logarithmic factors. Of t
-    participants, about t h^d are in a bin of edge h, and their mean is known to within h once h^(d + 1) = 1 /
-    (epsilon sqrt(t)), because the noise of t reports is about sqrt(t) / epsilon; without privacy, once h^(d +
-    2) = 1 / t. A participant loses at most about h there, and arms are that close only for a share h^margin
-    of participants: the loss is h^(1 + margin) per round.
+    The exponent assumes Lipschitz continuous expected rewards and ignores logarithmic factors. Of t
+    participants, about t h^d are in a bin with edges of length h. As the noise of t reports is about sqrt(t)
+    / epsilon, the mean of a bin is known to within h once h^(d + 1) = 1 / (epsilon sqrt(t)); without privacy,
+    this is the case once h^(d + 2) = 1 / t. A participant in such a bin loses at most about h, and the arms
+    are that close only for a share h^margin of participants, so the loss is h^(1 + margin) per round.
 
     References
     ----------
@@ -444,7 +445,7 @@ def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: boo
 def ldp_transfer_exponent(
     dimension: ArrayLike, margin: ArrayLike, gamma: ArrayLike = 0.0, *, private: bool = True
 ) -> FloatArray:
-    """Exponent of the size of an auxiliary source in the regret of a trial of fixed length.
+    """Exponent with which the regret of a trial of fixed length depends on the size of an auxiliary source.
 
     Parameters
     ----------
@@ -456,7 +457,8 @@ def ldp_transfer_exponent(
         Transfer exponent of the source: in a ball of radius r, the source has at least about r^gamma times
         the trial's share of contexts.
     private : bool
-        Whether the noise of the source's reports is the limiting factor; otherwise its rewards are.
+        Whether the noise of the source's reports is the limiting factor; if not, the variance of its rewards
+        is.
 
     Returns
     -------
@@ -465,9 +467,9 @@ def ldp_transfer_exponent(
 
     Notes
     -----
-    The exponent applies if this source is more informative than all other data. It is an upper bound: it
-    assumes that contexts are as rare as gamma allows wherever it matters; if they are rare in one place only,
-    the loss is smaller.
+    The exponent applies if this source is more informative than all other data. The exponent is an upper
+    bound, which assumes that contexts are as rare as gamma allows wherever arms are hard to distinguish; if
+    they are that rare in only one place, the loss is smaller.
 
     References
     ----------
@@ -497,14 +499,14 @@ def ldp_transfer_rate(
     margin: ArrayLike,
     auxiliary: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]] = (),
 ) -> FloatArray:
-    """Rate of the regret of the locally private bandit, possibly after auxiliary sources.
+    """Rate of the regret of the locally private bandit, possibly with data from auxiliary sources.
 
     Parameters
     ----------
     horizon : int or array_like
         Number of participants of the trial, at least 2.
     epsilon : float or array_like
-        Privacy parameter for their records; ``math.inf`` means no privacy.
+        Privacy parameter of the participants' records; ``math.inf`` means no privacy.
     n_arms : int or array_like
         Number of arms, K.
     dimension : int or array_like
@@ -513,14 +515,14 @@ def ldp_transfer_rate(
         Margin exponent of the expected rewards, in (0, d].
     auxiliary : sequence of tuples (n, epsilon, gamma, kappa)
         For each source: its number of participants, their privacy parameter, the transfer exponent of their
-        contexts, and K times the smallest probability of an arm; numbers or arrays.
+        contexts, and K times the smallest probability of an arm. Each may be a number or an array.
 
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments: the right-hand side of Theorem 3.4, with its constant
-        taken to be 1; without sources, of Theorem 2.6. It is not an upper bound on any regret, and it exceeds
-        `horizon` if the sources are too small for the theorem to be informative.
+        The right-hand side of Theorem 3.4 (or of Theorem 2.6, if there are no sources), with its constant
+        taken to be 1, in the broadcast shape of the arguments. The value is not an upper bound on any regret,
+        and it exceeds `horizon` if the sources are too small for the theorem to be informative.
 
     Notes
     -----

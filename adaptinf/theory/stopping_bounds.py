@@ -1,4 +1,4 @@
-"""Sample sizes of the stopping rules NAS and DP-NAS, and of any private rule."""
+"""Bounds on the sample sizes of the stopping rules NAS and DP-NAS, and of any private rule."""
 
 from __future__ import annotations
 
@@ -34,38 +34,40 @@ def stopping_time_bound(
         Relative error and failure probability, in (0, 1).
     epsilon : float or array_like, optional
         Positive privacy parameter of DP-NAS; ``math.inf`` omits its noise. If None, the rule is NAS, with its
-        own widths (explicit only).
+        own widths; only for the explicit form.
     bound : float or array_like
         Largest absolute value R of an observation.
     form : {"explicit", "published"}
         ``"explicit"`` solves the stopping condition under the event used in the proof. ``"published"`` is
         Theorem 3.3: 2000 (t0 + t1 + t2), for beta up to .08 and exponential steps.
     steps : {"exponential", "every"}
-        Whether the rule looks at t = 2, 4, 8, ... (Algorithm 2) or at every t (Algorithm 1 and NAS).
+        Whether the rule checks at powers of two from t = 2 (Algorithm 2), or at every t (Algorithm 1 and
+        NAS).
 
     Returns
     -------
     float or ndarray
-        Values of the broadcast shape of the arguments.
+        The values, in the broadcast shape of the arguments.
 
     Notes
     -----
-    Explicit: with probability at least 1 - beta, every mean is within h_t of the truth and every noise term
-    within its quantile in c_t; the rule then stops no later than at the first t at which it checks whether to
-    stop and
+    Explicit: with probability at least 1 - beta, every mean is within h_t of the truth, and every noise term
+    is within the quantile that c_t allows for. The rule then stops no later than at the first t at which it
+    checks and
 
         abs(mean) >= h_t (2 + 1 / alpha) + (2 s1 log(4 / beta) + 2 s2 log(8 m^2 / beta) + s3 log(4 / beta) /
         alpha) / t,
 
-    where h_t = R sqrt((2 / t) log(16 m^2 / beta)), m = t or, for exponential steps, log2 t; s1 = s2 = 12 R /
-    epsilon, s3 = 4 R / epsilon. NAS: h_t = R sqrt((2 / t) log(4 m^2 / beta)), without noise.
+    where h_t = R sqrt((2 / t) log(16 m^2 / beta)), s1 = s2 = 12 R / epsilon and s3 = 4 R / epsilon. For
+    exponential steps, m is log2 t; otherwise, m is t. For NAS, h_t is R sqrt((2 / t) log(4 m^2 / beta)), and
+    there is no noise.
 
     Published: t0 = R^2 log(log(x) / beta) / (alpha mean)^2, t1 = R log(log(x) / beta) / (epsilon abs(mean)),
     t2 = R log(1 / beta) / (epsilon alpha abs(mean)), where x = R / (alpha abs(mean)). **As printed, it
     fails** for x near 1, where log(log(x) / beta) tends to minus infinity and the "bound" becomes negative
-    (it is returned as printed, and NaN if log(x) < beta), and in principle for tiny epsilon:
-    `stopping_time_closed_form` is a valid version. Nevertheless, wherever we have checked it with log(x) >= 1
-    and epsilon >= 1e-3, it is at least 12 times the explicit bound.
+    (it is returned as printed, or as NaN if log(x) < beta). In principle, it also fails for tiny epsilon.
+    `stopping_time_closed_form` is a valid version. Nevertheless, it was at least 12 times the explicit bound
+    wherever it was checked with log(x) >= 1 and epsilon >= 1e-3.
 
     References
     ----------
@@ -143,9 +145,9 @@ def stopping_time_lower_bound(
 
     Notes
     -----
-    The stream takes only the values -R and R. The constant is that of the proof, whose lemma holds for
-    epsilon up to 2.9 (it fails for few samples at large epsilon): `private_stopping_limit` is valid for every
-    epsilon and is larger.
+    The stream takes only the values -R and R. The constant is taken from the proof, whose lemma holds for
+    epsilon up to 2.9; for large epsilon, it fails if there are few samples. `private_stopping_limit` is valid
+    for every epsilon, and it is larger.
 
     References
     ----------
@@ -180,15 +182,15 @@ def stopping_time_order(
     beta : float or array_like
         Failure probability, in (0, 1/4).
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none.
+        Positive privacy parameter; ``math.inf`` means no privacy.
     bound : float or array_like
         Largest absolute value R of an observation.
 
     Returns
     -------
     float or ndarray
-        R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha abs(mean)): an order, with its
-        constant taken to be 1.
+        R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha abs(mean)), which is only an
+        order: its constant is taken to be 1.
 
     References
     ----------
@@ -235,7 +237,7 @@ def _published(mean: float, alpha: float, beta: float, epsilon: float, bound: fl
 
 
 def _first(stops: Callable[[int], bool], every: bool) -> int:
-    """Smallest number of samples from which the rule always stops; not 1, because h exceeds R there."""
+    """Number of samples by which the rule always stops; at least 2, because h exceeds R for one sample."""
     high = 2
     while not stops(high):
         high *= 2
@@ -262,7 +264,7 @@ def stopping_time_closed_form(
     beta : float or array_like
         Failure probability, above 0 and at most 1/5.
     epsilon : float or array_like
-        Privacy parameter, above 0; ``math.inf`` for none.
+        Positive privacy parameter; ``math.inf`` means no privacy.
     bound : float or array_like
         Largest absolute value R of an observation.
 
@@ -327,10 +329,10 @@ def private_stopping_limit(
 
     Notes
     -----
-    The stream takes only the values -R and R. It applies to rules that are epsilon-private in one sample and
-    whose estimate, for every distribution on [-R, R], has an error of alpha abs(mean) or more with
-    probability at most beta. The paper's R log(1 / beta) / (12 alpha abs(mean) epsilon) is proved for epsilon
-    up to 2.9, and is about six times smaller if epsilon and alpha are small.
+    The stream takes only the values -R and R. The limit applies to rules that are epsilon-private with
+    respect to one sample, and whose estimate has an error of alpha abs(mean) or more with probability at most
+    beta for every distribution on [-R, R]. The paper's R log(1 / beta) / (12 alpha abs(mean) epsilon) is
+    proved for epsilon up to 2.9, and is about six times smaller if epsilon and alpha are small.
 
     References
     ----------
@@ -362,7 +364,7 @@ def private_stopping_limit(
 
 
 def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: ArrayLike = 1.0) -> FloatArray:
-    """Number of samples that every stopping rule, private or not, needs on average.
+    """Expected number of samples that every stopping rule, private or not, needs at least.
 
     Parameters
     ----------
@@ -384,9 +386,9 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
 
     Notes
     -----
-    The stream takes only the values -R and R. It applies to rules that stop with probability 1 and whose
-    estimate, for every distribution on [-R, R], has an error of alpha abs(mean) or more with probability at
-    most beta.
+    The stream takes only the values -R and R. The limit applies to rules that stop with probability 1, and
+    whose estimate has an error of alpha abs(mean) or more with probability at most beta for every
+    distribution on [-R, R].
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The trade-off between estimation and regret: a design's error times regret, divided by M."""
+"""The trade-off between estimation and regret: a design's error times its regret, divided by M."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Simulations(Protocol):
-    """Input to `frontier` from many runs, provided by the output of ``replicate`` for ConSE and DPConSE."""
+    """What `frontier` needs from many runs; ``replicate`` returns such an object for ConSE and DPConSE."""
 
     @property
     def regret(self) -> FloatArray:
@@ -36,11 +36,11 @@ class Frontier:
     Attributes
     ----------
     errors, error_ses : ndarray of shape (features,)
-        Mean squared error of each feature's estimate over the runs that have one, and its standard error.
+        Mean squared error of each feature's estimate, over the runs with an estimate, and its standard error.
     worst : int
         Position of the feature with the largest error.
     error, error_se : float
-        The error of that feature, and its standard error.
+        The largest error of a feature, and its standard error.
     regret, regret_se : float
         Mean regret and its standard error.
     product, product_se : float
@@ -83,8 +83,8 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
     sims : Simulations
         Many runs of ConSE or DPConSE, from ``replicate``.
     estimates : array_like of shape (runs, features), optional
-        Estimates of the effects in each run, NaN if there is none; by default `difference_in_means`.
-        An alternative is the estimates that DPConSE releases.
+        Estimates of the effects in each run, or NaN if there is no estimate; by default, those of
+        `difference_in_means`. The estimates that DPConSE releases are an alternative.
 
     Returns
     -------
@@ -99,9 +99,9 @@ def frontier(sims: Simulations, estimates: ArrayLike | None = None) -> Frontier:
 
     Notes
     -----
-    The paper shows that no design can achieve a product below the order of M on every instance, and that
-    ConSE attains that order for every alpha. As in the paper, the maximum over features is that of the mean
-    squared errors, not a maximum within runs.
+    The paper shows that no design can keep the product of error and regret below the order of M on every
+    instance, and that ConSE attains this order for every alpha. As in the paper, the maximum over features is
+    taken over mean squared errors, not within each run.
 
     References
     ----------
@@ -139,7 +139,7 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     Parameters
     ----------
     sims : Simulations
-        Many runs of ConSE or DPConSE.
+        The results of many runs of ConSE or DPConSE.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def difference_in_means(sims: Simulations) -> FloatArray:
     Raises
     ------
     ParameterError
-        If these are not runs of a design with such a second half.
+        If the runs are not those of a design with such a second half.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def _estimates(estimates: ArrayLike) -> FloatArray:
 
 
 def _frontier(squares: FloatArray, regret: FloatArray) -> Frontier:
-    """Error and product from squared errors (runs, features), NaN if there is no estimate."""
+    """The frontier computed from squared errors, shape (runs, features), NaN if there is no estimate."""
     runs, features = squares.shape
     known = ~np.isnan(squares)
     errors = np.nanmean(squares, axis=0)

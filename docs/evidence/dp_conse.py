@@ -53,10 +53,10 @@ window ends, and not as soon as they are informative.
 ## Estimates
 
 The table shows errors of the estimated effects for DP-ConSE in the runs above: those of the released estimate
-(2 D / N with its correction) and of two estimates of a trusted analyst from the raw log, the difference in
-means over the randomised arrivals of the second half and over all of its arrivals. For each context, the mean
-error over {runs:,} runs is given as a multiple of its standard error. "Outward" is the error in the direction
-of the effect, in which any bias of a ratio would appear.
+(2 D / N with its correction) and of two that a trusted analyst could compute from the raw log: differences in
+means over the randomised arrivals of the second half, and over all of its arrivals. For each context, the
+mean error over {runs:,} runs is given as a multiple of its standard error. "Outward" is the error in the
+direction of the effect, in which any bias of a ratio would appear.
 
 {bias}
 

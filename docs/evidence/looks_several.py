@@ -166,10 +166,10 @@ def page(counts: Counts, seconds: float, compiling: float) -> str:
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
 All arms are equal, so every rejection is an error. Outcomes are normal; if the level drifts, it rises
-linearly by one standard deviation. Plans are two-sided at 5%, with Pocock's spending, over {ROUNDS} rounds of
-Thompson sampling with a floor of .4 divided by the number of arms. With *drop 0*, a treatment is dropped at
-the first look at which its score is at most 0. With *20% lost*, a fifth of the outcomes never arrive and are
-not replaced.
+linearly by one standard deviation. Plans are two-sided at 5%, with a Pocock-type spending function, over
+{ROUNDS} rounds of Thompson sampling with a floor of .4 divided by the number of arms. With *drop 0*, a
+treatment is dropped at the first look at which its score is at most 0. With *20% lost*, a fifth of the
+outcomes never arrive and are not replaced.
 
 - The family-wise error rate is at most .05, plus three Monte Carlo errors, in {level} of {len(cells)} cells.
 - All intervals after the stop contain 0 in at least .95 of the trials, less three errors, in {holds} of

@@ -93,9 +93,10 @@ class ExactLaw(CountLaw):
         Parameters
         ----------
         test : {"wald", "score", "fisher", "conditional", "unconditional"} or callable
-            The unpooled Wald test and the pooled score test with normal critical values, Fisher's test of the
-            final table (all of which ignore the design), or the conditional or unconditional exact Wald test;
-            or a function ``test(n1, s1, n0, s0)`` that returns p-values for integer arrays of equal shape.
+            The unpooled Wald test or the pooled score test with normal critical values, or Fisher's exact
+            test of the final table (all three ignore the design); the conditional or the unconditional exact
+            Wald test; or a function ``test(n1, s1, n0, s0)`` that returns p-values for integer arrays of
+            equal shape.
         alpha : float
             The test rejects if the p-value is at most alpha, which lies in (0, 0.5).
 

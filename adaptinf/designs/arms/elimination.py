@@ -144,7 +144,7 @@ class PrivateSuccessiveElimination(Design):
     Raises
     ------
     ParameterError
-        If a parameter is out of range (the message lists all of them); when run, if the horizon is shorter
+        If a parameter is out of range (the message lists every problem); when run, if the horizon is shorter
         than the first epoch, or rewards may lie outside [0, 1].
 
     Notes

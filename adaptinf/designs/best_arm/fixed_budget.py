@@ -46,7 +46,7 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
     Raises
     ------
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     Notes
     -----

@@ -48,8 +48,8 @@ class DPConSE(Design):
     Raises
     ------
     ParameterError
-        If a parameter is out of range (the message lists all of them); when run, if the environment's rewards
-        may lie outside [0, 1], or `contrast_share` is 1 and there are several contexts.
+        If a parameter is out of range (the message lists every problem); when run, if the environment's
+        rewards may lie outside [0, 1], or `contrast_share` is 1 and there are several contexts.
 
     Notes
     -----

@@ -52,7 +52,7 @@ class LDPLinear(LocallyPrivate):
     Raises
     ------
     ParameterError
-        If a parameter is out of range (the message lists all of them); when run, if contexts differ between
+        If a parameter is out of range (the message lists every problem); when run, if contexts differ between
         arms or may lie outside [0, 1]^d, or rewards may lie outside [0, 1].
 
     Notes

@@ -1,4 +1,4 @@
-"""Means of arms and their differences, with one file per method."""
+"""Estimates of arm means and of their differences, with one file for each method."""
 
 from adaptinf.inference.arms.contrast import Contrast
 from adaptinf.inference.arms.models import ArmMeans

@@ -1,4 +1,4 @@
-"""ALEE, adaptive linear estimating equations for arm means: weights that need no propensities.
+"""ALEE (adaptive linear estimating equations) for arm means, with weights that need no propensities.
 
 References
 ----------
@@ -38,9 +38,9 @@ _EXPONENT = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AleeMeans:
-    """Solutions of adaptive linear estimating equations, one per arm.
+    """Solutions of the adaptive linear estimating equations, one for each arm.
 
-    Shapes: count (k,), estimate (k,), scale (k,), total, squares (k,).
+    All arrays have shape (k,).
     """
 
     count: FloatArray
@@ -58,15 +58,15 @@ class AleeMeans:
 
     @property
     def ess(self) -> FloatArray:
-        """Effective sample sizes (sum w)^2 / sum w^2, shape (k,); 0 without rewards."""
+        """Effective sample sizes (sum w)^2 / sum w^2, shape (k,); 0 for arms without rewards."""
         return self.total**2 / np.where(self.squares > 0.0, self.squares, 1.0)
 
 
 def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
     """Weight function f(x) = sqrt(b log(2)^b / (x log(2x)^(1 + b))).
 
-    With u = log 2x, the integral of f^2 from 1 to z is 1 - (log 2 / log 2z)^b, so f^2 has mass 1 on [1,
-    infinity), and f is decreasing.
+    The integral of f^2 from 1 to z is 1 - (log 2 / log 2z)^b, as the substitution u = log 2x shows. Thus f^2
+    integrates to 1 over [1, infinity). Moreover, f is decreasing.
     """
     ratio = np.asarray(x, dtype=np.float64)
     squared = exponent * math.log(2.0) ** exponent / (ratio * np.log(2.0 * ratio) ** (1.0 + exponent))
@@ -74,21 +74,22 @@ def allocation(x: ArrayLike, exponent: float = _EXPONENT) -> FloatArray:
 
 
 def alee_offset(n_rounds: int) -> float:
-    """The offset s0 = e^2 log T of the pull counts, at least e^2 log 2."""
+    """The offset s0 that is added to pull counts: e^2 log T, but at least e^2 log 2."""
     return math.exp(2.0) * math.log(max(n_rounds, 2))
 
 
 def alee_weights(n_pulls: int, offset: float, exponent: float = _EXPONENT) -> FloatArray:
-    """Weights for an arm's rewards, in the order in which the rewards were observed.
+    """Weights for an arm's rewards in the order in which they were observed.
 
     Returns shape (n,).
 
-    The pull count includes the pull to which the weight belongs. It is known before that pull's reward, so
-    the weights are predictable; and because f is decreasing, the sum of squares is a lower Riemann sum,
+    The pull count includes the pull to which the weight belongs. The count is known before that pull's
+    reward, so the weights are predictable. Because f is decreasing, the sum of squares is a lower Riemann
+    sum for every n:
 
-        sum w^2 <= integral of f^2 from 1 to 1 + n/s0 = 1 - (log 2 / log(2 + 2n/s0))^b < 1,
+        sum w^2 <= integral of f^2 from 1 to 1 + n/s0 = 1 - (log 2 / log(2 + 2n/s0))^b < 1.
 
-    for every n. Counting only earlier pulls would also be predictable, but could increase the sum beyond 1.
+    Counts of earlier pulls only would also be predictable, but the sum could then exceed 1.
     """
     problems = []
     if n_pulls < 0:
@@ -109,9 +110,10 @@ def alee_means(
     Shapes: action (T,), reward (T,), codes (k,).
 
     The weighted errors of an arm are martingale differences whose conditional variances sum to sigma^2 sum
-    w^2. That sum tends to 1 as the arm's pulls outgrow s0, although slowly (it is .76 after 500 of 1,000
-    rounds), so (estimate - mean) sum w / sigma is asymptotically normal however rewards affected the choice
-    of arms. Two arms are never pulled in the same round, so their errors are uncorrelated.
+    w^2. The sum of w^2 tends to 1 as the number of the arm's pulls outgrows s0, although slowly (it is .76
+    after 500 of 1,000 rounds). Therefore, (estimate - mean) sum w / sigma is asymptotically normal however
+    rewards affected the choice of arms. Two arms are never pulled in the same round, so their errors are
+    uncorrelated.
 
     Ying, Khamaru, Zhang (2023), "Adaptive linear estimating equations".
     """
@@ -135,7 +137,7 @@ def alee_means(
 
 
 class AleeFacts(ArmFacts):
-    """Facts for claims about ALEE with one kind of standard error."""
+    """The facts on which claims about ALEE depend, for one kind of standard error."""
 
     def __init__(
         self, question: Question, arm_error: str | None, fit: ArmFit | None = None, test: str = ""
@@ -150,12 +152,12 @@ class AleeFacts(ArmFacts):
 
     @property
     def propensities_unused(self) -> bool:
-        """Whether propensities vary, possibly because of earlier rewards or of unlogged contexts."""
+        """Whether propensities vary, possibly because of earlier rewards or contexts that were not logged."""
         return bool(not self.profile.has_contexts and self.profile.varying_propensities)
 
     @property
     def may_not_adapt(self) -> dict[str, str]:
-        """The test to use if nothing adapted, even if the log does not show this."""
+        """The test that is valid if nothing adapted, for a log that does not show whether anything did."""
         test = "Welch" if self.question.contrast else "t"
         return {"test": test} if self.profile.may_not_adapt else {}
 
@@ -200,12 +202,12 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> AleeFacts:
-    """Facts for claims about a fit."""
+    """The facts on which claims about a fit depend."""
     return AleeFacts(question, fit.arm_error, fit, test)
 
 
 def _length(question: Question, verdict: Verdict) -> float:
-    """Expected lengths, based on pull counts alone."""
+    """Expected length of intervals, computed from pull counts alone."""
     _, count = typical_arms(question)
     offset = alee_offset(question.profile.log.n_rounds)
     short = verdict.arguments.get("arm_error") == "self-normalised"

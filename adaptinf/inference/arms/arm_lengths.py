@@ -33,13 +33,13 @@ from adaptinf.typing import FloatArray, IntArray
 
 _NORMAL = np.inf
 _FEWEST = 10
-"""Effective rewards of an arm up to which the length of its interval is not foreseen."""
+"""Effective number of an arm's rewards up to which the length of its interval is not predicted."""
 _MOST_ROUNDS = 2_000
-"""Rounds of a long log used for lengths with joint weights: at least this number, less than twice as many."""
+"""Number of rounds of a long log from which lengths with joint weights are computed, up to a factor of 2."""
 
 
 def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
-    """The arms whose lengths represent those of all arms, and their counts."""
+    """A selection of arms whose interval lengths represent those of all arms, and the arms' counts."""
     counts = question.profile.pulls
     codes = some_arms(counts, question.codes)
     return codes, counts[codes]
@@ -61,7 +61,7 @@ def sample_length(question: Question, verdict: Verdict) -> float:
 
 
 def weighted_length(question: Question, verdict: Verdict) -> float:
-    """Length for inverse-propensity scores, augmented or not."""
+    """Length of intervals from inverse-propensity scores, augmented or not."""
     profile, (codes, _) = question.profile, typical_arms(question)
     kind = verdict.arguments.get("weights")
     mean = 0.0 if verdict.arguments["estimator"] == "aipw" else profile.pooled_mean
@@ -105,16 +105,17 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
 
 
 def foreseeable(question: Question, freedom: FloatArray) -> bool:
-    """Whether t intervals can be foreseen, from the arms' degrees of freedom, (k,).
+    """Whether lengths of t intervals can be predicted; freedom, the arms' degrees of freedom, has shape (k,).
 
-    With few effective rewards, an outcome model is imprecise and intervals are corrected or based on counts.
+    If there are few effective rewards, the outcome model is imprecise, and intervals are corrected or based
+    on counts.
     """
     size, rate = float(freedom.min(initial=np.inf)) + 1.0, question.profile.rare_rate
     return size > _FEWEST and not (0.0 < rate <= RARE and size * rate < FEW_EVENTS)
 
 
 def _joint_length(question: Question, std: float) -> float:
-    """Length for weights shared by arms, based on a subset of the rounds of a long log."""
+    """Length of intervals with weights shared by the arms, computed from some of the rounds of a long log."""
     profile, codes = question.profile, question.codes
     if profile.sums is not None:
         found = joint_means_of_sums(question, Outcome(BATCH_MEAN, ""))
@@ -135,7 +136,7 @@ def _joint_length(question: Question, std: float) -> float:
 
 
 def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: float, std: float) -> float:
-    """Length for scores with one weight per batch; codes has shape (k,)."""
+    """Length of intervals from scores with one weight for each batch; codes has shape (k,)."""
     assert question.profile.sums is not None
     cells = question.profile.sums.cells
     weight = batch_weights(replace(question, codes=codes), kind)
@@ -153,7 +154,7 @@ def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: floa
 
 
 def batched_length(question: Question, verdict: Verdict) -> float:
-    """Length for batched least squares, based on the arms' counts in each batch."""
+    """Length of intervals from batched least squares, computed from the arms' counts in each batch."""
     profile = question.profile
     counts = profile.batch_pulls(question.codes)
     if counts is None:

@@ -1,23 +1,23 @@
-"""The order in which methods for arm means and contrasts are recommended, including sequences."""
+"""The order in which methods for arm means and contrasts, including sequences, are recommended."""
 
 from __future__ import annotations
 
 from adaptinf.inference.validity.order import Order, Rank
 
 PLANNED_LOOKS = "planned looks"
-"""The plan of the trial, whose rule determined the number of rounds."""
+"""The number of rounds was determined by the stopping rule in the trial's plan."""
 PLAIN_SAMPLES = "plain samples"
 """Nothing can have changed the arms' probabilities."""
 STATIONARY = "stationary"
-"""No mean drifts, according to the user."""
+"""According to the user, no mean drifts."""
 BY_UNIT = "by unit"
 """Units have several rounds."""
 ESTIMATED = "estimated"
-"""The propensities are only estimated, whereas ALEE needs none."""
+"""The propensities are only estimates, so ALEE, which needs no propensities, comes first."""
 RARELY_DRAWN = "rarely drawn"
-"""With uniform weights, estimates are far from normal at typical numbers of rounds, unlike ALEE's."""
+"""Propensities are so low that estimates with uniform weights, unlike those of ALEE, are far from normal."""
 DRIFT = "drift"
-"""Each arm has separate weights, which fail under drift, and drift has not been ruled out."""
+"""Each arm has separate weights, which are not valid under drift, and drift has not been ruled out."""
 
 
 def _scores(estimator: str, *weights: str, when: tuple[str, ...] = ()) -> list[str]:
@@ -85,7 +85,7 @@ ORDER = Order(
         "of no use",
     ]
 )
-"""Cases of methods; a refused variant of inverse weighting replaces the usual case."""
+"""Methods in order, each in the circumstances stated; the first are recommended first."""
 
 
 def place_of_scores(estimator: str, weights: str, *when: str) -> Rank:

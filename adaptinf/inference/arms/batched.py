@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 _STRETCH = 2**18
 MOVES = 5e-4
-"""P-value, for each of two tests, below which differences are treated as varying."""
+"""Differences are treated as varying if the p-value of either of two tests is below this threshold."""
 _LEAST_PULLS, _LEAST_BATCHES = 10, 3
 
 
 class ArmBatches(NamedTuple):
-    """Numbers of rewards by batch and arm, their means, and sums of squares about these; (B, K) each."""
+    """By batch and arm: numbers of rewards, means, and sums of squares about the means; shapes (B, K)."""
 
     counts: FloatArray
     means: FloatArray
@@ -53,7 +53,7 @@ class ArmBatches(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchContrasts:
-    """Differences between two arms by batch; treated, control, difference and scale have shape (B,)."""
+    """The difference between two arms in each batch; treated, control, difference and scale (B,)."""
 
     treated: FloatArray
     control: FloatArray
@@ -73,7 +73,7 @@ class BatchContrasts:
         return self.treated + self.control - 2.0
 
     def only(self, keep: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> BatchContrasts:
-        """A subset of the batches."""
+        """The differences in the batches that are kept."""
         return BatchContrasts(self.treated[keep], self.control[keep], self.difference[keep], self.scale[keep])
 
 
@@ -87,7 +87,7 @@ def batch_contrasts(
 
 
 def arm_batches(batch: IntArray, action: IntArray, reward: FloatArray, n_arms: int, size: int) -> ArmBatches:
-    """Rewards of every arm in a given number of batches; batch, action and reward have shape (T,)."""
+    """Summaries of each arm's rewards in `size` batches; batch, action and reward have shape (T,)."""
     counts, squares = np.zeros((size, n_arms)), np.zeros((size, n_arms))
     means = np.full((size, n_arms), np.nan)
     shift = np.zeros(n_arms)
@@ -116,13 +116,13 @@ def _batches(batch: IntArray) -> int:
 
 
 def _whole_batches(batch: IntArray) -> list[slice]:
-    """Groups of consecutive whole batches, formed to save memory; batch has shape (T,)."""
+    """Slices of consecutive whole batches, which are processed one at a time to save memory."""
     starts = np.unique(np.searchsorted(batch, batch[::_STRETCH]))
     return [slice(start, stop) for start, stop in pairwise((*starts.tolist(), len(batch)))]
 
 
 def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> BatchContrasts:
-    """Differences computed from counts, means and squared residuals, treatment first; shapes (2, B)."""
+    """Differences from counts, means and sums of squared residuals, treatment first; all shapes (2, B)."""
     freedom = counts.sum(axis=0) - 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.sqrt(np.where(freedom > 0.0, squares.sum(axis=0) / freedom, np.nan))
@@ -130,12 +130,13 @@ def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> Ba
 
 
 def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
-    """Batches with a difference and a scale, and batches without (empty if there are none).
+    """Batches with a difference and a scale, and a text on the batches without (empty if there are none).
 
-    Which batches lack an arm is determined before their own rewards, but not before those of earlier batches.
-    Under a design that abandons an arm after an extreme first batch, the number of usable batches depends on
-    their statistics, and a sum is not normal if the number of its terms depends on the terms: stopping when
-    the first term is large can double the error rate. An adaptive log with such batches is therefore refused.
+    Whether a batch lacks an arm is determined before its own rewards, but not before those of earlier
+    batches. Under a design that abandons an arm after an extreme first batch, the number of usable batches
+    depends on their statistics. A sum is not normal if the number of its terms depends on the terms: stopping
+    when the first term is large can double the error rate. Adaptive logs with such batches are therefore
+    refused.
     """
     independent_rounds("batched", question)
     found = _contrasts_of(question)
@@ -152,7 +153,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
 
 
 def _contrasts_of(question: Question) -> BatchContrasts:
-    """Differences in all batches, provided that nothing varies within a batch."""
+    """Differences in all batches; refused if propensities vary within a batch."""
     codes, sums = question.codes, question.profile.sums
     if sums is not None:
         counts, means, squares = (part[:, codes].T for part in cell_means(sums.cells))
@@ -181,8 +182,8 @@ def _shown(batches: IntArray) -> str:
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:
     """Estimate, standard error and reference distribution for a constant difference.
 
-    With precisions c_b the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). It is linear in d, so
-    its interval is sum c_b D_b / sum c_b, plus or minus a quantile times sqrt(B) / sum c_b.
+    With precisions c_b, the statistic for a difference d is sum c_b (D_b - d) / sqrt(B). Since it is linear
+    in d, the interval is sum c_b D_b / sum c_b plus or minus a quantile times sqrt(B) / sum c_b.
     """
     precision = found.precision
     total = float(precision.sum())
@@ -215,12 +216,13 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
 
 
 def moving_pvalue(found: BatchContrasts) -> float:
-    """P-value for equal differences in all batches, twice the smaller of two; NaN if rounds are too few.
+    """P-value for equal differences in all batches, by two tests; NaN if there are too few rounds.
 
-    With precisions c_b, the sum of (c_b (D_b - D))^2 is chi-squared, where D is their mean with weights
-    c_b^2, and the slope of D_b over the batches' times is normal with the variance of its weights. Student
-    variables c_b (D_b - D) are transformed to normality first. Batches in which an arm has few rounds are
-    uninformative.
+    With precisions c_b and the mean D of the differences with weights c_b^2, the sum of (c_b (D_b - D))^2 is
+    chi-squared; the terms c_b (D_b - D), which follow Student's t distributions, are first transformed to
+    normality. The slope of D_b over the batches' times is normal with a variance that follows from the
+    weights. The result is twice the smaller of the two p-values. Batches in which an arm has few rounds are
+    not used.
     """
     kept = found.only(np.minimum(found.treated, found.control) >= _LEAST_PULLS)
     precision, df = kept.precision, kept.df
@@ -239,7 +241,7 @@ def moving_pvalue(found: BatchContrasts) -> float:
 
 
 class BatchedRow(ArmFacts):
-    """Facts for a row of `recommend`, with the differences in its batches."""
+    """Facts for a row of `recommend`, based on the differences in the batches."""
 
     def __init__(self, question: Question, found: BatchContrasts) -> None:
         super().__init__(question)
@@ -255,7 +257,7 @@ class BatchedRow(ArmFacts):
 
 
 class BatchedFacts(BatchedRow):
-    """Facts for a fit, with pulls of shape (2,) and the statement about omitted batches."""
+    """Facts for a fit; pulls has shape (2,), and `lacking` is a text on the batches left out."""
 
     def __init__(
         self,
@@ -273,14 +275,14 @@ class BatchedFacts(BatchedRow):
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Batches without a difference or a scale, in a log that does not adapt."""
+        """The batches without a difference or a scale that were left out, in a log that does not adapt."""
         if not self._lacking:
             return {}
         return {"lacking": self._lacking, "why": self.profile.why_not_adaptive}
 
     @property
     def is_exact(self) -> bool:
-        """Whether the distribution uses the batches' own degrees of freedom."""
+        """Whether the reference distribution uses the degrees of freedom of each batch."""
         return self._reference.df is not None
 
     @property
@@ -301,7 +303,7 @@ class BatchedFacts(BatchedRow):
 
     @property
     def unvarying(self) -> bool:
-        """Whether rewards do not vary."""
+        """Whether the rewards are constant, so that there is no estimate."""
         return math.isnan(self._estimate)
 
 

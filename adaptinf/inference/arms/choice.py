@@ -1,7 +1,7 @@
-"""The choice of a method that a log supports: names, defaults, and refusals with valid alternatives.
+"""The choice of a method that a log supports: names, defaults, and refusals that state valid alternatives.
 
-The choice uses actions, propensities and contexts, and of the rewards only whether all are 0 or 1: choosing
-by the estimates would invalidate their intervals.
+The choice uses actions, propensities and contexts. Of the rewards, it uses only whether all are 0 or 1,
+because intervals would be invalid if the method were chosen by its estimates.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only
 
 
 def arm_codes(subject: str, log: AdaptiveLog, arms: Sequence[Any] | None) -> IntArray:
-    """Codes of arm labels, or of all arms if none are given; returns (k,)."""
+    """The codes of the given arms, or of all arms by default; shape (k,)."""
     if arms is None:
         return np.arange(log.n_arms)
     named, problems = labels("arms", arms)
@@ -84,12 +84,12 @@ def arm_method(name: str) -> ArmMethod:
 
 
 def arm_verdicts(question: Question) -> list[Verdict]:
-    """Validity of every method for arm means or a contrast, valid ones first; computed once."""
+    """Verdicts on every method for arm means or a contrast, valid methods first; computed only once."""
     return question.profile.worked_out((METHODS, *question.asked), lambda: _worked_out(question))
 
 
 def _worked_out(question: Question) -> list[Verdict]:
-    """The verdicts, without caching."""
+    """The verdicts of `arm_verdicts`, without the cache."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
     if reason := question.profile.rows_refusal:
         return _from_some(methods, [one for one in methods if one.takes_sums], question, reason)
@@ -107,7 +107,7 @@ def _worked_out(question: Question) -> list[Verdict]:
 def _from_some(
     methods: Sequence[ArmMethod], able: Sequence[ArmMethod], question: Question, reason: str
 ) -> list[Verdict]:
-    """Verdicts on the available methods, then on the others with reasons."""
+    """Verdicts on the methods that are able to use the log, followed by refusals of all others."""
     others = [one.name for one in methods if one not in able]
     refused = [Verdict(name, "not valid", ORDER["of no use"], {"estimator": name}, reason) for name in others]
     return [*_rated(verdicts(able, question), question), *refused]
@@ -117,20 +117,20 @@ _SHOWN = 8
 
 
 def rare_arms(question: Question) -> int:
-    """Number of arms with too few outcomes other than the most common one for the usual interval."""
+    """Number of arms with too few uncommon outcomes for the usual interval."""
     profile, codes = question.profile, question.codes
     return int(np.count_nonzero((profile.uncommon[codes] < FEWEST) & (profile.pulls[codes] > 0.0)))
 
 
 def rare_labels(question: Question) -> str:
-    """The arms with too few such outcomes, and their numbers."""
+    """The arms with too few uncommon outcomes for the usual interval, and the numbers of these outcomes."""
     profile, uncommon = question.profile, question.profile.uncommon
     rare = [code for code in question.codes.tolist() if uncommon[code] < FEWEST and profile.pulls[code] > 0]
     return several([f"{profile.log.arms[code]} ({uncommon[code]:g})" for code in rare], _SHOWN)
 
 
 def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
-    """Verdicts in order; among valid methods, those that give intervals for the most arms come first."""
+    """The verdicts in order; valid methods that give intervals for more arms come first."""
     rare = rare_arms(question)
     if rare == 0:
         return found
@@ -152,9 +152,9 @@ def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
 def valid_alternatives(
     log: AdaptiveLog, codes: IntArray | None = None, most: int = 3, *, contrast: bool = False
 ) -> list[str]:
-    """Names of the methods that an error suggests: the valid ones, in order, and the baseline.
+    """Names of the methods that an error suggests: the valid methods in order, and the baselines.
 
-    Shapes: codes (k,), all arms by default.
+    The codes of the arms have shape (k,); by default, all arms are considered.
     """
     profile = profile_of(log)
     question = Question(profile, np.arange(log.n_arms) if codes is None else codes, contrast)
@@ -170,14 +170,14 @@ def valid_alternatives(
 
 
 def refusal(question: Question, refused: Refused) -> InvalidForLog:
-    """The error for a method that is not valid, with valid alternatives."""
+    """The error for a method that is not valid, which states valid alternatives."""
     valid = valid_alternatives(question.profile.log, question.codes, contrast=question.contrast)
     ways = dict.fromkeys([*refused.first, *valid, *refused.last])
     return InvalidForLog(refused.method, refused.reason, list(ways))
 
 
 def _by_unit(profile: LogProfile) -> tuple[str, ...]:
-    """Alternatives that allow for units with several rounds, if no method is valid."""
+    """Alternatives that allow for units with several rounds, for use if no method is valid."""
     if not profile.repeated_units:
         return ()
     regression = () if profile.adaptive else (arm_fits.CLUSTERED(),)
@@ -200,13 +200,13 @@ def choose(
     *,
     stationary: bool = False,
 ) -> Choice:
-    """Complete and check the user's request; codes has shape (k,)."""
+    """Complete the user's request with defaults, and check it; codes has shape (k,)."""
     question = Question(profile_of(log), codes, stationary=stationary)
     return _settled(question, Asked(subject, estimator, weights, decay, stationary=stationary))
 
 
 def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:
-    """Means of some arms by a chosen method; codes has shape (k,)."""
+    """Estimate the means of the given arms by the chosen method; codes has shape (k,)."""
     asked = Asked("fit_arms", choice.estimator, choice.weights, choice.decay)
     with np.errstate(under="ignore"):
         fit: ArmFit = _NAMED[choice.estimator].fit(Question(profile_of(log), codes), choice, asked)
@@ -225,7 +225,7 @@ def fit_method(question: Question, asked: Asked) -> tuple[ArmMethod, Any]:
 
 
 def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None) -> Denominator | None:
-    """Denominator of a ratio metric in the rounds kept, or None; keep has shape (T,)."""
+    """The denominator of a ratio metric in the rounds that are kept, or None; keep has shape (T,)."""
     if given is None:
         return None
     from adaptinf.inference.arms.data.ratio_metrics import read_denominator
@@ -234,14 +234,14 @@ def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray |
 
 
 def name_of(below: Denominator | None) -> str | None:
-    """The denominator of a ratio metric; None if there is none."""
+    """The name of a ratio metric's denominator; None if there is no denominator."""
     return None if below is None else below.name
 
 
 def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
-    """Ratios to the mean of a denominator, from the fit to the rewards, and the question that they answer."""
+    """The fit converted to ratios of mean rewards to mean denominators, and the question that it answers."""
     from adaptinf.inference.arms.data.ratio_metrics import ratio_fit
 
     with np.errstate(under="ignore"):
@@ -251,7 +251,7 @@ def as_ratios(
 def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) -> Results | None:
     """Results with covariates, with bounds for missing rewards, or for received arms; otherwise None.
 
-    The arguments are those of `fit`.
+    `arguments` contains the arguments of `fit`.
     """
     if arguments["covariate"] is not None:
         from adaptinf.inference.arms.data.covariate_adjustment import adjusted
@@ -270,7 +270,7 @@ def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) 
 
 
 def _settled(question: Question, asked: Asked) -> Choice:
-    """Complete and check the request."""
+    """Complete the request with defaults, and check it."""
     given = [name for name in ("weights", "decay", "outcome", "ridge") if getattr(asked, name) is not None]
     estimator = asked.estimator
     if estimator is None:
@@ -291,7 +291,7 @@ def _settled(question: Question, asked: Asked) -> Choice:
 
 
 def _default(question: Question, asked: Asked) -> Choice:
-    """Options of the first valid verdict."""
+    """The options of the first verdict, which must be valid."""
     first = arm_verdicts(question)[0]
     if first.label == "not valid":
         profile = question.profile
@@ -304,7 +304,7 @@ def _default(question: Question, asked: Asked) -> Choice:
 
 
 def _problems(question: Question, asked: Asked, estimator: str | None, given: list[str]) -> list[str]:
-    """Problems with names, and with options that belong to another method."""
+    """Problems in the request: unknown names, and options that belong to another method."""
     method = None if estimator is None else _NAMED.get(estimator)
     if method is not None and method.contrast_only and question.contrast:
         return []  # This method checks its own options.
@@ -343,7 +343,7 @@ def decay_problems(decay: Any) -> list[str]:
 
 
 def _remarkable(question: Question, fit: ArmFit) -> bool:
-    """Whether outcomes are so rare, or rewards so skewed, that this must be stated."""
+    """Whether outcomes are so rare, or rewards so skewed, that the result must say so."""
     uncommon = question.profile.uncommon[question.codes]
     if (uncommon < CAUTIOUS).any() or is_skewed(question, fit):
         return True
@@ -352,7 +352,7 @@ def _remarkable(question: Question, fit: ArmFit) -> bool:
 
 
 def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> tuple[ArmFit, Shown]:
-    """The fit on which tests are based, and the kind of test, with its statements."""
+    """The fit on which tests are based, and the selected test, with the notes and cautions of the result."""
     correction = question.profile.correction_chosen_from(asked.chosen_from) if fit.naive else None
     if asked.chosen_from != "actions" and correction is None:
         reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
@@ -377,14 +377,14 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
 
 
 def bound_of(method: ArmMethod, fit: ArmFit) -> str:
-    """Basis of the minimum variance; empty if errors are clustered by unit, for which there is none."""
+    """The basis of the smallest possible variance; empty if errors are clustered by unit."""
     return method.bound if fit.by_unit is None else ""
 
 
 def validity(
     question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
 ) -> Validity:
-    """Validity of the uncorrected numbers."""
+    """The validity of the p-values and intervals before any correction."""
     if not method.holds(question, kind, correction):
         return "not valid"
     return "exact" if reference.exact else "asymptotic"
@@ -427,7 +427,7 @@ def difference(
 
 
 def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
-    """Distribution of a difference; found (3,) contains the difference, its standard error and its df."""
+    """Distribution of a difference; found contains the difference, its standard error and its df."""
     if fit.counted is not None:
         return EventSumReference(found[:1], fit.counted.sums)
     if kind in ("t", "normal"):

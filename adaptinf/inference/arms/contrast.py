@@ -63,12 +63,13 @@ class Contrast:
     Notes
     -----
     The methods are those of `ArmMeans`, applied to the rounds in which both arms could be chosen. Combined
-    weights are shared by both arms, h = (1 / e1 + 1 / e0)^(-1/2): both means then refer to the same times, so
-    common drift cancels, and if the effect changes, its weighted mean is estimated. If contexts may affect
-    propensities, h is computed from those of the previous batch.
+    weights, h = (1 / e1 + 1 / e0)^(-1/2), are shared by both arms. Both means then refer to the same times,
+    so common drift cancels, and if the effect changes over time, its weighted mean is estimated. If contexts
+    may affect propensities, h is computed from the propensities of the previous batch.
 
-    Batched least squares compares the arms within each batch, so only differences are estimated; it assumes
-    constant assignment probabilities within a batch, and is asymptotic in the batch sizes.
+    Batched least squares compares the arms within each batch, so only differences are estimated. The method
+    assumes that assignment probabilities are constant within each batch, and is asymptotic in the batch
+    sizes.
 
     References
     ----------
@@ -111,7 +112,7 @@ class Contrast:
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
         self.table: PairTable | None = None
-        """The contrasts in the table that contains this one as a row."""
+        """The table of which this contrast is a row."""
 
     def fit(
         self,
@@ -141,16 +142,17 @@ class Contrast:
             ``"released"`` uses only the log's private releases.
         weights : {"combined", "uniform", "sqrt", "two-point"}, optional
             Weights of the scores of IPW and AIPW. Combined weights, the default, are the same for both arms,
-            so common drift cancels; sqrt and two-point weights are separate for each arm.
+            so drift that both share cancels. Sqrt and two-point weights are separate for each arm.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default that of the design.
         test : {"auto", "normal", "t", "hall", "exact"}
-            Distribution used for the p-value and interval. ``"auto"``: if rewards take two values, the exact
-            distribution of bounded differences if a correction is needed, and the Agresti-Caffo adjustment if
-            the design does not adapt and an arm has few successes or failures; otherwise Welch's t for sample
-            means, t for IPW and AIPW (using the arm with the smaller effective size), both with Hall's
-            correction and MOVER if all rewards together are skewed, and normal for the other estimators. If
-            an arm has few uncommon rewards, IPW and AIPW treat these as weighted Poisson counts.
+            Distribution used for the p-value and interval. ``"auto"`` selects it as follows. For rewards that
+            take two values, it is the exact distribution of bounded differences if a correction is needed,
+            and the Agresti-Caffo adjustment if the design does not adapt and an arm has few successes or
+            failures. Otherwise, it is Welch's t for sample means and t for IPW and AIPW (with the degrees of
+            freedom of the arm with the smaller effective size), with Hall's correction and MOVER if all
+            rewards together are skewed. For other estimators, it is the normal distribution. If an arm has
+            few uncommon rewards, IPW and AIPW treat these as weighted Poisson counts.
         null : float
             Difference under the null hypothesis.
         keep_scores : bool
@@ -160,14 +162,14 @@ class Contrast:
         arm_error : {"conservative", "self-normalised"}
             Type of standard error for ALEE.
         named : {"before", "after"}
-            For released means: whether the pair of arms was named before the trial or after its outputs were
-            seen.
+            For released means: whether the pair of arms was named before the trial, or after its outputs had
+            been seen.
         chosen_from : {"actions", "releases"}
-            Information other than contexts on which the choice of arms, null and test was based. By default,
-            the corrected columns allow for a choice based on the actions; with ``"releases"``, they also
-            allow for one based on the releases.
+            Information, apart from contexts, on which the choice of arms, null and test was based. By
+            default, the corrected columns allow for a choice based on the actions; with ``"releases"``, they
+            also allow for a choice based on the releases.
         stationary : bool
-            Whether the arm means are known not to drift; if so, each arm has separate weights by default.
+            Whether the arm means are known not to drift. If so, each arm has separate weights by default.
 
         Returns
         -------
@@ -206,7 +208,7 @@ class Contrast:
         return self._shown(found, null)
 
     def _shown(self, found: Difference, null: float) -> Results:
-        """The results table for a difference."""
+        """The results of a difference as a table."""
         kind = "contrast" if self.denominator is None else "ratio-contrast"
         pair = {"treatment": self.treatment, "control": self.control}
         return Results(
@@ -242,7 +244,7 @@ class Contrast:
         Returns
         -------
         WaldTest
-            The sum of the batches' squared statistics, referred to a chi-squared distribution.
+            The sum of the batches' squared statistics, compared with a chi-squared distribution.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Parts shared by all methods for arm means: the fit, its tests, its efficiency, and missing numbers.
+"""Functions shared by all methods for arm means: options, tests, contributions of rounds and efficiency.
 
 References
 ----------
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
 ARM_ERRORS = ("self-normalised", "conservative")
-"""Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
+"""Standard errors of ALEE: sigma sqrt(sum w^2) / sum w (self-normalised), or sigma / sum w."""
 
 
 def arm_labels(question: Question) -> tuple[str, ...]:
-    """Names of the arms for texts."""
+    """The labels of the arms, as text."""
     return tuple(str(question.profile.log.arms[code]) for code in question.codes)
 
 
@@ -57,7 +57,7 @@ def without_propensities(estimator: str, question: Question, asked: Asked | None
 
 
 def independent_rounds(estimator: str, question: Question, asked: Asked | None = None) -> Choice:
-    """Also refuse an estimator that assumes independent rounds if units return."""
+    """Also refuse an estimator that assumes independent rounds if units have several rounds."""
     if question.profile.unit_refusal:
         raise Refused(estimator, question.profile.unit_refusal)
     return without_propensities(estimator, question, asked)
@@ -88,7 +88,7 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
 
 
 def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
-    """Refuse arguments of the wrong type, an unknown test or kind of standard error, or a non-finite null."""
+    """Refuse arguments of the wrong type, unknown tests or standard errors, and a null that is not finite."""
     wrong_null = null_problems(null)
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
@@ -117,12 +117,12 @@ def null_problems(null: object) -> list[str]:
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
-    """True, for a method that runs only if it is valid."""
+    """True, for methods that run only if they are valid."""
     return True
 
 
 def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Normal test for an approximately normal estimator, or a t test if requested."""
+    """The test for an approximately normal estimator: normal, or t on request."""
     if test == "hall":
         raise InvalidForLog("Hall's interval", "it applies to means of scores and sample means", ["test='t'"])
     if test == "exact":
@@ -133,26 +133,26 @@ def normal_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) 
 
 
 def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool) -> str:
-    """Test for an estimator referred to Student's t, or to Hall's distribution if its rewards are skewed."""
+    """The test for a studentised estimator: t, or with Hall's correction if its rewards are skewed."""
     if test == "auto":
         return "hall" if is_skewed(question, fit) else "t"
     return test if test == "hall" else normal_test(question, fit, test, corrected=corrected)
 
 
 def is_skewed(question: Question, fit: ArmFit) -> bool:
-    """Whether the pooled skewness of rewards over independent rounds requires corrected intervals."""
+    """Whether rewards, in independent rounds, are so skewed that intervals must be corrected."""
     rewards = question.profile.of_arms(question.codes) if question.contrast else question.profile
     skewed = (rewards.squared_skewness * fit.evenness_lost > SKEWED).any()
     return bool(skewed) and not question.profile.repeated_units
 
 
 def fit_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> ArmFacts:
-    """Facts for claims about a method that has no facts of its own."""
+    """Facts about a fit, for methods without facts of their own."""
     return ArmFacts(question, fit, test)
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
-    """Distribution of the means; that of sums of events for those with few of them."""
+    """Distribution of the means; for arms with few events, the distribution of sums of events."""
     if fit.counted is not None:
         law = mean_reference(question, replace(fit, counted=None), kind)
         return with_events(law, fit.estimate, fit.counted.sums, fit.counted.few, fit.std_error)
@@ -180,11 +180,11 @@ def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) ->
     Shapes: codes (k,); returns (k,).
 
     For T rounds whose arms are drawn with probabilities e(x), the efficient influence function for the mean
-    of one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so no regular estimate has a variance below
-    E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T. Without contexts, this is sigma^2 / (e T). Two arms are never
+    of one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu. No regular estimate therefore has a variance below
+    E[sigma(x)^2 / e(x) + (mu(x) - mu)^2] / T, which is sigma^2 / (e T) without contexts. Two arms are never
     chosen in the same round, so the bound for a contrast is the sum of its arms' bounds; with contexts, it is
-    E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. With a good model of the contexts,
-    the variance can be below the bound without contexts.
+    E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. With a good model of the contexts, an
+    estimate can have a variance below the bound without contexts.
     """
     found = arm_samples(profile)
     counts = found.count[codes]
@@ -206,7 +206,7 @@ def over_bound(variance: FloatArray, bound: FloatArray) -> FloatArray:
 def fit_efficiency(
     question: Question, bound: str, std_error: FloatArray
 ) -> tuple[Mapping[str, FloatArray], str]:
-    """The ratio for a table of diagnostics, and its note; none if standard errors ignore adaptivity.
+    """Variances relative to their bounds, and a note; neither if standard errors ignore adaptivity.
 
     Shapes: std_error (k,) or (1,).
     """
@@ -219,7 +219,7 @@ def fit_efficiency(
 
 
 def _efficiency_note(ratios: FloatArray, bound: str) -> str:
-    """One sentence for a footer; empty if no ratio is known; ratios has shape (k,)."""
+    """A sentence for the footer of a table; empty if no ratio is known; ratios has shape (k,)."""
     known = ratios[np.isfinite(ratios)]
     if len(known) == 0:
         return ""

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairContrasts:
-    """Contrasts of a table's arms over the rounds in which both could be chosen, fitted on request."""
+    """Contrasts of two arms of a table over the rounds in which both could be chosen, fitted on request."""
 
     log: AdaptiveLog | Sums
     arms: tuple[Any, ...]
@@ -76,7 +76,7 @@ class PairContrasts:
 def differences_of(
     model: ArmMeans, method: ArmMethod, asked: Asked, choice: Choice, label: Validity
 ) -> PairContrasts | None:
-    """How differences between a table's arms are tested; None if each arm has separate weights."""
+    """The contrasts that test differences between a table's arms; None if arms have separate weights."""
     if not method.pairs or label == "not valid" or asked.stationary or choice.weights in OWN:
         return None
     taken = {name: getattr(asked, name) for name in ("test", "arm_error", "outcome", "ridge")}
@@ -97,8 +97,8 @@ class ArmMeans:
     rounds : str or array_like of bool, shape (T,), optional
         A column or mask that selects rounds, which must not depend on rewards; by default all rounds.
     denominator : str or array_like, shape (T,), optional
-        Column of the log (for example one of its outcomes), or one nonnegative number per round: the model
-        then estimates ratios of means, such as revenue per order.
+        Column of the log (for example, one of its outcomes), or one nonnegative number per round. If it is
+        given, the model estimates ratios of means, such as revenue per order.
 
     Raises
     ------
@@ -107,28 +107,28 @@ class ArmMeans:
 
     Notes
     -----
-    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. They use the
-    rounds in which an arm could be chosen, and their t intervals are asymptotic; the weights keep the
-    intervals valid if propensities depend on the data. Joint weights, the default, are shared by the arms of
-    the table: each pair is compared over the rounds in which both could be chosen, with one weight per round,
-    h = (1 / e1 + 1 / e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to
-    the mean over all rounds. A season or trend common to all arms then does not affect comparisons, and if
-    arms move in parallel, levels are means over the period. If differences between arms visibly change over
-    time, joint weights are replaced with uniform ones, and a caution says so. Separate weights for each arm
-    (sqrt, two-point) give shorter intervals if means are constant, but make equally good arms appear
-    different if they drift. Tests of the difference between two arms (`Results.t_test`) are those of
+    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. Both use the
+    rounds in which an arm could be chosen. The t intervals of IPW and AIPW are asymptotic, and the weights
+    keep them valid if propensities depend on the data. Joint weights, the default, are shared by the arms of
+    the table. Each pair is compared over the rounds in which both could be chosen, with one weight per round,
+    h = (1 / e1 + 1 / e0)^(-1/2). Levels are fitted to these comparisons by least squares and shifted to the
+    mean over all rounds. A season or trend that is common to all arms then does not affect comparisons, and
+    if the arms' means move in parallel, levels are means over the period. If differences between arms clearly
+    change over time, joint weights are replaced with uniform ones, and a caution says so. Separate weights
+    for each arm (sqrt, two-point) give shorter intervals if means are constant, but make equally good arms
+    appear different if they drift. Tests of the difference between two arms (`Results.t_test`) are those of
     `Contrast`.
 
-    ALEE weights an arm's rewards using only the past, and needs no propensities; its normal intervals are
-    also asymptotic, and are valid for stable and unstable designs alike.
+    ALEE computes the weights of an arm's rewards from the past alone, and needs no propensities. Its normal
+    intervals are also asymptotic, and are valid for both stable and unstable designs.
 
-    A ratio metric is an arm's mean reward divided by its mean of the denominator, both by the same estimator
-    with the same weights; its error is that of the mean of linearised rewards (the delta method), as are
-    stored scores. An arm's ratio is withheld, with a caution, if the mean of its denominator is within 3
-    standard errors of 0, or if fewer than 20 of its rounds have a positive denominator.
+    A ratio metric is an arm's mean reward divided by the mean of its denominator, both by the same estimator
+    with the same weights. By the delta method, its error is that of the mean of linearised rewards, to which
+    stored scores also refer. An arm's ratio is withheld, with a caution, if the mean of its denominator is
+    within 3 standard errors of 0, or if fewer than 20 of its rounds have a positive denominator.
 
     Sample means are not valid under adaptive collection. If the design was differentially private in the
-    rewards, their p-values and intervals are also given in a corrected form, which is valid.
+    rewards, the table also contains corrected p-values and intervals, which are valid.
 
     References
     ----------
@@ -199,39 +199,43 @@ class ArmMeans:
         Parameters
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee", "released"}, optional
-            By default, the first method listed by ``recommend(log)``. ``"released"`` uses the timely
-            successes S and failures F, if these were released (``in_time=`` of a session or trial): S / (S +
-            F), which assumes that delays do not depend on outcomes, together with Manski's limits S / n and
-            1 - F / n. It is the only estimator available for a public part.
+            By default, the first method listed by ``recommend(log)``. ``"released"`` uses the numbers of
+            successes S and failures F known in time, if these were released (``in_time=`` of a session or
+            trial). The estimate is S / (S + F), which assumes that delays do not depend on outcomes; Manski's
+            limits S / n and 1 - F / n are also given. For the public part of a log, only this estimator is
+            available.
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
             Weights of the scores of IPW and AIPW. Joint weights are the default; they are replaced with
-            uniform ones if the log lacks the propensities of some arms, or no weight is determined before the
-            context. Sqrt and two-point weights are separate for each arm. Combined weights consist of one
-            weight per round for all arms, so the estimated means are weighted means over the period.
+            uniform ones if the log lacks the propensities of some arms, or if no weight can be computed
+            before the context is known. Sqrt and two-point weights are separate for each arm. Combined
+            weights consist of one weight per round for all arms, so the estimated means are weighted means
+            over the period.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default that of the design.
         test : {"auto", "normal", "t", "hall", "exact"}
-            Distribution used for p-values and intervals. ``"auto"``: exact binomial if rewards take two
-            values and a correction is needed, or the design does not adapt and an arm has few successes or
-            failures; otherwise t for sample means, IPW and AIPW (with degrees of freedom from the effective
-            size), corrected for skewness (Hall) if all rewards together are skewed; otherwise normal. If an
-            arm has few uncommon rewards, IPW and AIPW treat these as weighted Poisson counts.
+            Distribution used for p-values and intervals. ``"auto"`` selects it as follows. For rewards that
+            take two values, it is exact binomial if a correction is needed, or if the design does not adapt
+            and an arm has few successes or failures. Otherwise, it is t for sample means, IPW and AIPW (with
+            degrees of freedom from the effective size), with Hall's correction for skewness if all rewards
+            together are skewed, and normal for other estimators. If an arm has few uncommon rewards, IPW and
+            AIPW treat these as weighted Poisson counts.
         null : float
             Value of the means under the null hypothesis.
         keep_scores : bool
             Whether the result stores the contribution of each round, as arrays over the rounds.
         outcome : {"running-mean", "running-ridge", "batch-mean"}, mapping, frame, or array, optional
-            Outcome model of AIPW. By default, the running mean of the arm; for sums, its mean over earlier
-            batches (in the first batch, the mean of its other rounds); a ridge regression on the log's
-            contexts, fitted before each round; or your own predictions, whose row t may depend only on rounds
-            before t and on this round's context: columns by arm, a frame with one column per arm, or an array
-            of shape (T, K) with all K arms in the order of ``log.arms``.
+            Outcome model of AIPW. The default is the running mean of the arm or, for sums, its mean over
+            earlier batches (in the first batch, the mean of its other rounds). Alternatives are a ridge
+            regression on the log's contexts, fitted before each round, and your own predictions, whose row t
+            may depend only on rounds before t and on the context of round t. These are given as a mapping
+            from arms to columns, a frame with one column per arm, or an array of shape (T, K) with all K arms
+            in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         covariate : str or list of str, optional
-            Contexts from before the experiment, such as earlier spending: the outcome model is then a running
-            ridge regression on these alone, standardised over the rounds so far (like CUPED, with
-            coefficients from past data only). The notes and ``details["variance_ratio"]`` report the ratio of
+            Contexts from before the experiment, such as earlier spending. The outcome model is then a running
+            ridge regression on these alone, standardised over the rounds so far, which is like CUPED with
+            coefficients from past data only. The notes and ``details["variance_ratio"]`` report the ratio of
             the variances with and without this adjustment.
         arm_error : {"conservative", "self-normalised"}
             Type of standard error for ALEE.
@@ -240,8 +244,8 @@ class ArmMeans:
             the corrected columns allow for a choice based on the actions; with ``"releases"``, they also
             allow for one based on the releases.
         stationary : bool
-            Whether each arm's mean is known to be constant (no drift, and no effect of contexts on
-            assignment); if so, each arm has separate weights by default.
+            Whether each arm's mean is known to be constant, which requires that there is no drift and that
+            contexts do not affect assignment. If so, each arm has separate weights by default.
 
         Returns
         -------
@@ -301,7 +305,7 @@ class ArmMeans:
         )
 
     def _released(self, arguments: Mapping[str, Any]) -> Results:
-        """Means from released successes and failures; the arguments are those of `fit`."""
+        """Means from released numbers of successes and failures; `arguments` contains those of `fit`."""
         from_releases("ArmMeans.fit", self.log, arguments["estimator"])
         kept = ("estimator", "null")
         refuse_others("ArmMeans.fit", arguments, kept, "of released successes and failures")

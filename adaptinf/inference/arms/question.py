@@ -1,4 +1,4 @@
-"""Questions of a model of arms to its methods, their choices or refusals, and the fits that they return."""
+"""A question about arms, and the answers of a method: a choice or a refusal, and a fit."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A model's question about a log, and the user's additional knowledge; codes has shape (k,).
+    """A model's question about a log, with the user's additional knowledge; codes has shape (k,).
 
-    `stationary` means that no mean drifts, so arms may have separate weights; `table` contains the contrasts
-    of which this one is a row.
+    If `stationary` is true, no mean drifts, so arms may have separate weights. `table` is the table of
+    contrasts that contains this contrast as a row, if any.
     """
 
     profile: LogProfile
@@ -43,18 +43,18 @@ class Question:
 
     @property
     def family(self) -> int:
-        """Number of contrasts in the table."""
+        """Number of contrasts in the table, or 1 without a table."""
         return 1 if self.table is None else len(self.table.codes)
 
     @property
     def asked(self) -> tuple[Any, ...]:
-        """The arguments on which verdicts about the log depend."""
+        """The parts of the question on which verdicts depend."""
         return self.contrast, self.decay, self.variation, self.stationary, self.codes.tobytes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """Arguments of `fit`; the method chooses those that are None."""
+    """Arguments of `fit`; those that are None are chosen by the method."""
 
     subject: str
     estimator: str | None = None
@@ -80,7 +80,7 @@ class Choice:
 
 
 class Refused(Exception):
-    """A method is not valid; the model inserts the valid alternatives between the first and last parts."""
+    """Raised if a method is not valid; the model lists valid alternatives between `first` and `last`."""
 
     def __init__(
         self, method: str, reason: str, first: tuple[str, ...] = (), last: tuple[str, ...] = ()
@@ -91,9 +91,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedArms:
-    """Arms whose rewards are treated as events, with the effective numbers of these; few (k,), worth (k,).
+    """Arms whose rewards are treated as events; few, which marks the arms, and worth have shape (k,).
 
-    `sums` are those of the means, of which `few` are used, or of one contrast.
+    `worth` is the effective number of events. `sums` refers to all means, of which those marked in `few` are
+    used, or to a single contrast.
     """
 
     sums: EventSums
@@ -103,17 +104,17 @@ class CountedArms:
 
 @dataclass(frozen=True, eq=False)
 class ArmFit:
-    """Estimates of k arm means, with all inputs for tests and tables.
+    """Estimates of k arm means, with everything that tests and tables need.
 
     Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom, skewness, unevenness (k,),
     covariance (k, k).
 
-    `above` contains the estimates minus an origin common to the arms, so that differences lose no digits;
-    `freedom` contains the degrees of freedom if they differ from the pulls minus one. `movement` is the
-    p-value for slopes over time of contrasts between arms that share their weights. If one pass gave all
-    pairs of a table, `products` are the sums of products of their errors, (P, P), in place of contributions
-    of rounds. If arms have few events, `counted` has these. For ratios, contributions are in `kept` if scores
-    provide them, notes are in `told`, and cautions in `warned`.
+    `above` contains the estimates minus an origin common to the arms, so that differences lose no digits.
+    `freedom` contains the degrees of freedom, if they differ from the pulls minus one. `movement` is the
+    p-value for slopes over time of contrasts between arms that share their weights. If all pairs of a table
+    were computed in one pass, `products`, with shape (P, P), contains sums of products of their errors
+    instead of contributions of rounds. `counted` describes arms with few events, if any. For ratios, `kept`
+    contains contributions if scores provide them, `told` notes, and `warned` cautions.
     """
 
     choice: Choice
@@ -149,7 +150,7 @@ class ArmFit:
 
     @property
     def evenness_lost(self) -> FloatArray:
-        """Factor that converts the squared skewness of rewards to that of an estimate, shape (k,)."""
+        """Factor by which the squared skewness of rewards becomes that of an estimate, shape (k,)."""
         return 1.0 / np.maximum(self.ess, 1.0) if self.unevenness is None else self.unevenness
 
     @cached_property
@@ -158,7 +159,7 @@ class ArmFit:
         return np.asarray(np.sqrt(self.covariance.diagonal()), dtype=np.float64)
 
     def difference(self, first: int, second: int) -> tuple[float, float, float]:
-        """Difference between two arms, its standard error, and degrees of freedom for a t-test."""
+        """Difference between two arms, its standard error, and the degrees of freedom for a t test."""
         if self.sample is not None:
             return welch(self.sample, first, second)
         pair = [first, second]
@@ -186,7 +187,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """Difference between two arms, with all contents of its table."""
+    """Difference between two arms, with everything that its table shows."""
 
     choice: Choice
     estimate: float
@@ -204,17 +205,17 @@ class Difference:
 
 
 class ArmModel(Protocol):
-    """`ArmMeans` and `Contrast`, for code that fits them again with covariates or at either bound."""
+    """The interface of `ArmMeans` and `Contrast`, used to fit them again with covariates or at bounds."""
 
     log: AdaptiveLog
 
     @property
     def fit(self) -> Callable[..., Results]:
-        """Results for the arguments of `fit`."""
+        """The method that computes results from its arguments."""
 
 
 class ContrastModel(ArmModel, Protocol):
-    """An `ArmModel` for the contrast of two arms."""
+    """An `ArmModel` for a contrast of two arms."""
 
     treatment: Any
     control: Any

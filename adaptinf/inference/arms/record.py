@@ -1,4 +1,4 @@
-"""The record of a method for arm means: one per file; `METHODS` lists them."""
+"""The record of a method for arm means; each file defines one method, and `METHODS` lists them."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ if TYPE_CHECKING:
 
 
 def never(question: Question, verdict: Verdict) -> bool:
-    """False, for a method that has no intervals for arms with too few outcomes."""
+    """False, for methods that give no interval for arms with too few uncommon outcomes."""
     return False
 
 
 def always(question: Question, verdict: Verdict) -> bool:
-    """True, for a method whose intervals do not depend on how rare outcomes are."""
+    """True, for methods whose intervals do not depend on how rare outcomes are."""
     return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmMethod(MethodRecord[Question]):
-    """One method of inference for arm means, their differences, or both."""
+    """A method of inference for arm means, for their differences, or for both."""
 
     settle: Callable[[Question, Asked], Choice]
-    """Completes the request, or raises `Refused`."""
+    """Completes the request with defaults, or raises `Refused`."""
     claims: tuple[Claim | Part, ...] = arm_fits.FIT
     """Claims that a fit may state, in order: assumptions, notes and cautions."""
     facts: Callable[[Question, ArmFit, str, Correction | None], ArmFacts] = fit_facts
-    """The facts used by these claims."""
+    """The facts on which these claims depend."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
-    """Whether the uncorrected output of a fit is valid."""
+    """Whether the uncorrected p-values and intervals of a fit are valid."""
     of_counts: Callable[[Question, Verdict], bool] = never
-    """Whether a valid variant has intervals for arms with too few outcomes for the usual intervals."""
+    """Whether a valid variant gives intervals for arms with too few uncommon outcomes for the usual ones."""
     resolve_test: Callable[..., str] = normal_test
-    """The test that a fit uses: "normal", "t", "exact" or "few" (exact tests for few events)."""
+    """Selects the test of a fit: "normal", "t", "exact" or "few" (exact tests for few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows
-    """The contributions of rounds."""
+    """Computes the contribution of each round to the errors."""
     events: Callable[[Question, ArmFit], EventSums | None] | None = None
-    """Sums of the uncommon rewards behind the means, or behind a difference, if rare rewards are counted."""
+    """Sums of uncommon rewards from which means, or a difference, are computed, if these are counted."""
     options: tuple[str, ...] = ()
-    """Arguments of `fit` that the method accepts, beyond the test."""
+    """Arguments of `fit`, besides the test, that the method accepts."""
     implied_by: tuple[str, ...] = ()
     """Options and tests that imply this method if no estimator is named."""
     no_weights: str = ""
     """The name of the method in a refusal of weights; empty if the method accepts weights."""
     contrast_only: bool = False
-    """Whether it estimates only differences; `fit` then returns a `Difference` and chooses its own test."""
+    """Whether the method estimates only differences; its `fit` then selects the test."""
     baseline: bool = False
     """Whether the method also runs when it is not valid, as a naive baseline."""
     takes_gaps: bool = False
-    """Whether the method can handle rewards missing at random."""
+    """Whether the method allows for rewards that are missing at random."""
     takes_sums: bool = False
     """Whether sums by batch and arm are sufficient for the method."""
     pairs: bool = False
-    """Whether differences between a table's arms are those of `Contrast`."""
+    """Whether differences between the arms of a table are computed by `Contrast`."""
     bound: Literal["", "shares", "propensities"] = ""
     """The basis of the smallest possible variance; empty if errors ignore adaptivity."""
 
     def contributions(self, question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
-        """Contributions to estimates from each round, and from each unit with several rounds."""
+        """Contribution of each round, or of each unit with several rounds, to the estimates' errors."""
         return self.rows(question, fit) if fit.kept is None else fit.kept

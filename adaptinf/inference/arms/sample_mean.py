@@ -1,4 +1,4 @@
-"""Sample means: unadjusted, exact, or corrected for adaptive collection; and when each is valid."""
+"""Sample means with unadjusted, exact or corrected inference, and when each of these is valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CALL = {"estimator": "sample-mean"}
 
 
 def _assess(question: Question) -> list[Verdict]:
-    """Sample means, with exact tests, and with corrected columns."""
+    """Verdicts on sample means as they are, with exact tests, and with corrected columns."""
     return [_plain(question), _exact(question), _corrected(question)]
 
 
@@ -62,14 +62,14 @@ def _exact(question: Question) -> Verdict:
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
-    """Whether nothing can have changed the arms' probabilities, so that scores add nothing."""
+    """Whether nothing can have changed the arms' probabilities, so that scores have no advantage."""
     if profile.adaptive or profile.shares_move:
         return False
     return not profile.log.context or profile.constant_propensities
 
 
 def _of_counts(question: Question, verdict: Verdict) -> bool:
-    """Whether rewards take two values and counts are fixed: exact tests then suit any number of events."""
+    """Whether rewards take two values and nothing adapted, so that exact tests allow any number of events."""
     return compared(question).binary and not question.profile.adaptive and not verdict.corrected
 
 

@@ -1,4 +1,4 @@
-"""AIPW and IPW: inverse-weighted scores of a log's arms, and the estimates from them.
+"""AIPW and IPW: estimates of arm means from inverse-weighted scores.
 
 References
 ----------
@@ -60,13 +60,14 @@ if TYPE_CHECKING:
 
 WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
 _COUNTABLE = 5_000_000
-"""Rounds times arms up to which rare rewards are counted, because every reward's weight is then in memory."""
+"""Largest number of rounds times arms for which rare rewards are counted: all their weights are kept in
+memory."""
 _RARELY_DRAWN = 1e-3
-"""Propensity below which estimates with uniform weights are far from normal at usual numbers of rounds."""
+"""Below this propensity, estimates with uniform weights are far from normal at usual numbers of rounds."""
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
-    """Kinds of weights in order, beginning with those that remain valid if all arms drift."""
+    """The kinds of weights, starting with those valid under drift unless means are known to be constant."""
     shared = (COMMON, "uniform") if question.contrast else (JOINT, "uniform")
     if question.stationary:
         return (*OWN, *shared) if question.contrast else (*OWN, *shared[::-1])
@@ -74,7 +75,7 @@ def _kinds(question: Question) -> tuple[str, ...]:
 
 
 def _assess(estimator: str, question: Question) -> list[Verdict]:
-    """Verdicts with each kind of weights."""
+    """A verdict for each kind of weights."""
     profile = question.profile
     stated = profile.usable_decay if question.decay is None else question.decay
     refused = first(claims.NEEDS, WeightedFacts(question, None))
@@ -99,7 +100,7 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
 
 
 def _units_alone(question: Question, weights: str) -> tuple[str, ...]:
-    """If units have several rounds, uniform weights come first, regardless of their verdict."""
+    """If units have several rounds, the circumstance that puts uniform weights first."""
     return (BY_UNIT,) if question.profile.repeated_units and weights == "uniform" else ()
 
 
@@ -123,7 +124,7 @@ def _circumstances(question: Question, weights: str) -> tuple[str, ...]:
 
 
 def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
-    """Complete and check weights and decay."""
+    """Complete weights and decay with defaults, and check them."""
     profile = question.profile
     if refusal := first(claims.NEEDS, WeightedFacts(question, None)):
         known = profile.knows_propensities
@@ -152,12 +153,12 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
 
 
 def _weights_refusal(question: Question, weights: str) -> str:
-    """Why weights with a known decay cannot be computed from propensities; empty if they can."""
+    """The reason why weights, with a known decay, cannot be computed from propensities; empty if they can."""
     return first(claims.WEIGHTS_NEED, WeightedFacts(question, weights, decay=0.0))
 
 
 def _usual(question: Question) -> str:
-    """Weights to use if only the estimator was requested."""
+    """The weights that are used if only the estimator was requested."""
     profile = question.profile
     if profile.repeated_units:
         return "uniform"
@@ -170,7 +171,7 @@ def _usual(question: Question) -> str:
 
 
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
-    """AIPW: uses the arm's running mean, unless another outcome model is requested."""
+    """Fit AIPW, with the arm's running mean unless another outcome model is requested."""
     if question.profile.sums is not None:
         return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
@@ -220,7 +221,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """Estimates from NumPy for short logs, from compiled streams for long logs, or from sums."""
+    """Estimates, computed by NumPy for short logs, by compiled streams for long logs, or from sums."""
     joint = choice.weights == JOINT
     if question.profile.sums is not None:
         if joint:
@@ -283,7 +284,7 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 
 def _events(question: Question, fit: ArmFit) -> EventSums | None:
-    """Sums of the uncommon rewards behind the means, or behind a difference; None if they are unknown."""
+    """Sums of uncommon rewards from which means, or a difference, are computed; None if unknown."""
     if question.profile.sums is not None:
         return arms_of_sums.events(question, fit.choice, fit.outcome)
     if not _by_rounds(question) or (fit.outcome is not None and fit.outcome.seen is not None):
@@ -295,7 +296,7 @@ def _events(question: Question, fit: ArmFit) -> EventSums | None:
 
 
 def _shares(question: Question, fit: ArmFit) -> FloatArray:
-    """What a unit of a round's reward adds to the estimates; returns (T, k)."""
+    """Weight of the reward of each round in each estimate, shape (T, k)."""
     if fit.choice.weights == JOINT:
         return joint_rows(joint_rounds(question, fit.outcome), "coefficient")
     columns = _columns(question.profile)
@@ -305,7 +306,7 @@ def _shares(question: Question, fit: ArmFit) -> FloatArray:
 
 
 def _of_counts(question: Question, verdict: Verdict) -> bool:
-    """Whether rare rewards are counted; an arm without any can have more only if the other value is known."""
+    """Whether rare rewards are counted, which requires their value to be known or every arm to have some."""
     profile, codes = question.profile, question.codes
     if profile.sums is not None:
         return profile.two_values is not None and not profile.repeated_units
@@ -314,7 +315,7 @@ def _of_counts(question: Question, verdict: Verdict) -> bool:
 
 
 def _by_rounds(question: Question) -> bool:
-    """Whether rewards are known round by round, in a log that is not too long to count rare ones."""
+    """Whether all rewards are known by round, in a log that is short enough to count rare ones."""
     profile = question.profile
     if profile.repeated_units or profile.incomplete:
         return False

@@ -1,4 +1,4 @@
-"""All arms compared with a control: differences and lifts, singly and simultaneously."""
+"""Comparisons of all arms with a control: differences and lifts, with single and simultaneous inference."""
 
 from adaptinf.inference.contrasts.many_contrasts import Contrasts, ContrastsResults
 

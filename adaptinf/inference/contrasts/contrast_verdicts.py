@@ -1,4 +1,4 @@
-"""Validity of single-contrast methods when applied to several contrasts with one control, and to lifts."""
+"""Validity of the methods for a contrast, applied to several contrasts with one control, and to lifts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ORDER = ("not valid", "asymptotic", "anytime", "exact")
 
 
 def over_pairs(pairs: Sequence[Sequence[Verdict]], terms: Sequence[str]) -> list[Verdict]:
-    """Verdicts on each method for all pairs, that is, for the worst pair; terms are named after the pairs."""
+    """Verdict on each method for all pairs, which is that for the worst pair; terms are the pairs' names."""
     named = [{verdict.name: verdict for verdict in found} for found in pairs]
     return [_worst([found[verdict.name] for found in named], terms) for verdict in pairs[0]]
 
@@ -66,7 +66,7 @@ def of_lift(profile: LogProfile, codes: IntArray, method: ArmMethod, verdict: Ve
 
 
 def lift_refusal(question: Question, method: str, reason: str, most: int = 3) -> InvalidForLog:
-    """The error for a method without lifts; it suggests differences, and methods that have lifts."""
+    """The error for a method that does not support lifts; it suggests differences, or methods that do."""
     profile = question.profile
     found = [
         of_lift(profile, question.codes, arm_method(one.arguments["estimator"]), one)

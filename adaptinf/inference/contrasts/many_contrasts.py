@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 class ContrastsResults(Results):
     """Differences between arms and a control, or lifts over it.
 
-    They are printed like all results, followed by p-values and intervals that hold simultaneously.
+    The printed table is that of all results, followed by simultaneous p-values and intervals.
 
     Parameters
     ----------
     control : label
         The arm with which all others are compared.
     pairs : tuple of Results
-        The results of the single contrasts.
+        The results of each contrast by itself.
     **others
         As in `Results`.
 
@@ -82,14 +82,14 @@ class ContrastsResults(Results):
     _adjustment: ClassVar[str | None] = AT_ONCE
 
     def summary(self, alpha: float = 0.05, adjust: str | None = "max-t") -> ResultSummary:
-        """Table with simultaneous p-values and intervals for all terms.
+        """Summarise all terms in a table, with simultaneous p-values and intervals.
 
         Parameters
         ----------
         alpha : float
             One minus the confidence level of the intervals, between 0 and 0.5.
         adjust : {"max-t", "holm", "bh"} or None
-            As for other results, except that their tables show single terms by default. If a correction for
+            As for other results, whose tables have no simultaneous intervals by default. If a correction for
             adaptive collection is needed, Holm's method replaces ``"max-t"``.
 
         Returns
@@ -106,7 +106,7 @@ class ContrastsResults(Results):
         return super().summary(alpha, self._allowed(adjust))
 
     def explain(self, alpha: float = 0.05, adjust: str | None = "max-t") -> Explanation:
-        """The data on which the table is based.
+        """Explain the data on which the table is based.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class ContrastsResults(Results):
         unit: str | None = None,
         adjust: str | None = "max-t",
     ) -> str:
-        """The findings in one sentence, based on simultaneous intervals.
+        """State the findings in one sentence, based on simultaneous intervals.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class ContrastsResults(Results):
         return super().sentence(term, alpha, unit, self._allowed(adjust))
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All numbers as a plain frame, including the simultaneous ones.
+        """Return all numbers, including the simultaneous ones, as a plain frame.
 
         Parameters
         ----------
@@ -164,8 +164,8 @@ class ContrastsResults(Results):
         Returns
         -------
         DataFrame
-            Columns as for other results, and p_value_simultaneous, conf_low_simultaneous and
-            conf_high_simultaneous (only p_value_holm if a correction is needed).
+            The columns of other results, and p_value_simultaneous, conf_low_simultaneous and
+            conf_high_simultaneous. If a correction is needed, only p_value_holm is added.
 
         Raises
         ------
@@ -208,10 +208,10 @@ class Contrasts:
     Notes
     -----
     Each row is the `Contrast` of its pair, over the rounds in which both arms could be chosen, with weights
-    specific to the pair. Their covariance is computed from the contribution of each round (or unit) to all
-    errors, and the joint distribution of the largest t statistic (Dunnett's) gives intervals and p-values
-    that hold for all comparisons simultaneously; they are printed below those of single terms. `adjust` also
-    offers the methods of Holm and of Benjamini and Hochberg.
+    specific to the pair. The covariance of the estimates is computed from the contribution of each round (or
+    unit) to all errors. As in Dunnett's test, the distribution of the largest t statistic then gives
+    intervals and p-values that hold for all comparisons simultaneously. They are printed below those of
+    single terms. `adjust` also offers the methods of Holm and of Benjamini and Hochberg.
 
     References
     ----------
@@ -270,13 +270,13 @@ class Contrasts:
         Parameters
         ----------
         estimator, weights : str, optional
-            As in `Contrast.fit`. The default is that of the first pair or, if an arm's outcomes are so rare
-            that some methods have no interval, that of the first pair with such an arm.
+            As in `Contrast.fit`. The default is that of the first pair. If some arm's outcomes are so rare
+            that some methods have no interval, it is that of the first pair with such an arm.
         lift : bool
             Whether to estimate the ratio of an arm's mean to the control's, minus 1, instead of their
             difference. A lift requires 20 outcomes other than the most common one in each arm (if rewards
-            have a most common value), and a control mean at least 3 standard errors from 0; otherwise it is
-            NaN, with the reason in the notes. A negative control mean reverses the sign of lifts, and a
+            have a most common value), and a control mean at least 3 standard errors from 0. Otherwise, it is
+            NaN, and a note gives the reason. A negative control mean reverses the sign of lifts, and a
             caution says so.
         null : float
             Difference, or lift, under the null hypothesis.
@@ -295,7 +295,7 @@ class Contrasts:
         ParameterError
             If an argument is invalid.
         InvalidForLog
-            If the log does not support the estimator, or lifts are requested and the estimator does not
+            If the log does not support the estimator, or if lifts are requested but the estimator does not
             estimate arm means.
         """
         refuse("Contrasts.fit", [*FLAG("lift", lift), *_unusable(options, lift), *null_problems(null)])
@@ -323,7 +323,7 @@ class Contrasts:
     def _fitted_pairs(
         self, keep: bool, estimator: str | None, weights: str | None, given: dict[str, Any]
     ) -> tuple[list[Results], list[Kept]]:
-        """All single contrasts, by one method, and the errors that their fits stored."""
+        """The results of all contrasts, fitted by the same method, and the errors that the fits stored."""
         fitted: dict[int, tuple[Results, Kept]] = {}
         # An effect of receiving an arm joins the errors of rounds with those of other columns.
         at_once = given.get("estimand", "assigned") == "assigned"
@@ -348,7 +348,7 @@ class Contrasts:
         return Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
 
     def _lifts(self, pairs: list[Results], null: float, options: dict[str, Any]) -> ContrastsResults:
-        """Lifts, using the methods of the contrasts that were fitted."""
+        """Lifts, computed by the same methods as the contrasts."""
         lifts, influences = list[Lift](), list[FloatArray | None]()
         for pair, treatment in zip(pairs, self.treatments, strict=True):
             lift, influence = self._lift(pair, treatment, options, joint=len(pairs) > 1)
@@ -377,18 +377,18 @@ class Contrasts:
 
     @property
     def _what(self) -> str:
-        """Description of the ratios of which lifts are computed."""
+        """The word for what lifts compare: means, or ratios."""
         return "mean" if self.denominator is None else "ratio"
 
     def _rarest(self) -> int:
-        """The pair that determines the method: the first with too rare outcomes of the treatment for some."""
+        """Position of the first pair whose treatment has outcomes too rare for some methods, or else 0."""
         uncommon = profile_of(self.log).uncommon
         rare = without_interval(uncommon[[self._codes(treatment)[0] for treatment in self.treatments]])
         return int(np.argmax(rare))
 
     @property
     def _pair_codes(self) -> IntArray:
-        """Positions of both arms of every pair, shape (P, 2)."""
+        """Positions of the two arms of each pair, shape (P, 2)."""
         return np.array([self._codes(treatment) for treatment in self.treatments])
 
     def _codes(self, treatment: Any) -> tuple[int, int]:
@@ -396,7 +396,7 @@ class Contrasts:
         return self.log.arms.index(treatment), self.log.arms.index(self.control)
 
     def _modelled(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options that estimators of arm means accept, with covariates as an outcome model."""
+        """The options that estimators of arm means accept, with covariates turned into an outcome model."""
         taken = ("decay", "outcome", "ridge", "arm_error")
         also = {name: options[name] for name in taken if name in options}
         if options.get("covariate") is not None:
@@ -407,7 +407,7 @@ class Contrasts:
     def _lift(
         self, pair: Results, treatment: Any, options: dict[str, Any], *, joint: bool
     ) -> tuple[Lift, FloatArray | None]:
-        """One lift, based on the means in the contrast, and the rounds' contributions to its error."""
+        """The lift for a pair, from the means in its contrast, and the rounds' contributions to its error."""
         stationary = bool(options["stationary"])
         question = self._question(treatment, stationary=stationary)
         also = self._modelled(options)
@@ -437,7 +437,7 @@ class Contrasts:
         notes: tuple[str, ...] = (),
         cautions: tuple[str, ...] = (),
     ) -> ContrastsResults:
-        """All rows in one table; each note appears only once."""
+        """The results of all pairs in one table, where each note appears only once."""
         first = pairs[0]
         names = tuple(pair.terms[0] for pair in pairs)
         kind = "contrast" if terms is None else "lift"
@@ -478,7 +478,7 @@ class Contrasts:
 
 
 def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
-    """Options that single contrasts accept but that lifts, or several contrasts, do not."""
+    """Problems with options that a single contrast accepts, but several contrasts or lifts do not."""
     problems = []
     if "keep_scores" in options:
         problems.append("keep_scores is not supported here: use single contrasts, Contrast(log, ...)")
@@ -488,11 +488,11 @@ def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
 
 
 Kept = Mapping[str, FloatArray]
-"""Errors stored by a fit: those of rounds or units, or their products with those of other pairs."""
+"""What a fit stored: contributions to errors by round or unit, or sums of their products for all pairs."""
 
 
 def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, Kept]:
-    """The fit, and any errors that it stored."""
+    """The results of a contrast, and any contributions to errors that its fit stored."""
     if not keep:
         return pair.fit(**given), {}
     try:
@@ -503,5 +503,5 @@ def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, Kept]:
 
 
 def _stacked(pairs: Sequence[Results], name: str) -> FloatArray:
-    """One number for each pair, shape (P,)."""
+    """The attribute of this name for each pair, shape (P,)."""
     return np.array([float(getattr(pair, name)[0]) for pair in pairs])

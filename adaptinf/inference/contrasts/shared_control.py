@@ -1,4 +1,4 @@
-"""Contrasts with one control: their covariance, and lifts of means over that of the control."""
+"""Contrasts with a shared control: their covariance, and lifts over the control's mean."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def influence_of(kept: Mapping[str, FloatArray]) -> FloatArray | None:
 
 
 def pairs_correlation(kept: Sequence[Mapping[str, FloatArray]]) -> FloatArray | None:
-    """Correlation of contrasts from stored errors: products of all errors, or influences; (P, P)."""
+    """Correlation of contrasts, shape (P, P), from stored sums of products of errors or from influences."""
     found = [one.get("products") for one in kept]
     if found[0] is not None and all(one is found[0] for one in found):
         return correlation_of(found[0])
@@ -45,7 +45,7 @@ def pairs_correlation(kept: Sequence[Mapping[str, FloatArray]]) -> FloatArray | 
 
 
 def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | None:
-    """Correlation of contrasts from their influences, (n,) each; None if one is unknown; returns (P, P)."""
+    """Correlation of contrasts, shape (P, P), from influences of shape (n,); None if some are unknown."""
     known = [one for one in influences if one is not None]
     if len(known) < len(influences):
         return None
@@ -63,9 +63,9 @@ def sums_correlation(
 ) -> FloatArray | None:
     """Correlation of contrasts from sums by batch; None if weights are not specific to each pair.
 
-    Shapes: codes (P, 2), the treatment first; multiples (P,), the factors of the subtracted control mean, 1
-    by default; returns (P, P). All contrasts use the methods of the first one, and `asked` contains the other
-    arguments.
+    Shapes: codes (P, 2), the treatment first; multiples (P,); returns (P, P). The control's mean is
+    multiplied by `multiples`, by default 1, before it is subtracted. All contrasts use the method of the
+    first one, and `asked` contains the other arguments.
     """
     kind, profile = first.weights, profile_of(sums)
     if first.estimator not in ("ipw", "aipw") or kind not in SHARED:
@@ -100,7 +100,7 @@ def _of_independent(
     below: Denominator | None,
     multiples: FloatArray,
 ) -> FloatArray:
-    """Correlation if shares replace propensities: given the arms, their means are independent."""
+    """Correlation if shares replace propensities; given the choices, the arms' means are independent."""
     method, fit = fit_method(question, asked)
     if below is not None:
         fit = as_ratios(question, method, fit, asked, below)[1]
@@ -109,7 +109,7 @@ def _of_independent(
 
 
 def joint_covariance(correlation: FloatArray | None, std_error: FloatArray) -> FloatArray | None:
-    """Covariance with squared errors on the diagonal; correlation and result (P, P), std_error (P,)."""
+    """Covariance from correlation and standard errors; correlation and result (P, P), std_error (P,)."""
     if correlation is None:
         return None
     covariance = correlation * np.outer(std_error, std_error)
@@ -118,14 +118,14 @@ def joint_covariance(correlation: FloatArray | None, std_error: FloatArray) -> F
 
 
 FEWEST_EVENTS = 20
-"""Number of outcomes other than the most common, in either arm, below which no lift is given."""
+"""Smallest number of uncommon outcomes in each arm for which a lift is given."""
 FEWEST_ERRORS = 3.0
-"""Required distance of the control's mean from 0, in standard errors."""
+"""Smallest distance of the control's mean from 0, in standard errors, for which a lift is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lift:
-    """One lift; NaN, with the reason, if it cannot be computed."""
+    """A lift; if it cannot be computed, it is NaN, and `reason` states why."""
 
     estimate: float
     std_error: float
@@ -136,12 +136,12 @@ class Lift:
     """The control's mean."""
 
     def influence(self, rows: FloatArray) -> FloatArray:
-        """Contribution of each round or unit to its error; rows (n, 2), for the means of arm and control."""
+        """Contribution of each round or unit to the lift's error, from those to the means, shape (n, 2)."""
         return np.nan_to_num((rows[:, 0] - self.ratio * rows[:, 1]) / self.control)
 
 
 def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
-    """The treatment's mean (or ratio metric) divided by the control's, minus 1, from the fit to the pair."""
+    """The treatment's mean (or ratio metric) over the control's, minus 1, from a fit to both arms."""
     (top, bottom), covariance = fit.estimate, fit.covariance
     df = _freedom(fit)
     reason = _refusal(question, fit, what)
@@ -162,15 +162,16 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
 
 
 def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[str, ...]:
-    """The caution that a negative control mean reverses signs; empty if the mean is positive."""
+    """The caution that a negative control mean reverses the signs of lifts; empty if the mean is positive."""
     below = [lift.control for lift in lifts if lift.control < 0.0]
     return (claims.NEGATIVE_CONTROL(what=what, control=control, mean=below[0]),) if below else ()
 
 
 def _freedom(fit: ArmFit) -> float:
-    """Degrees of freedom of the log ratio; for sample means, Welch's, from the arms' relative variances.
+    """Degrees of freedom for the log ratio; for sample means, by Welch's formula with relative variances.
 
-    As for a difference, scores and errors by unit use the smaller of the two arms' degrees of freedom.
+    As for a difference, the smaller of the two arms' degrees of freedom is used for scores, and for errors
+    clustered by unit.
     """
     if fit.sample is None or fit.by_unit is not None or not np.all(fit.estimate != 0.0):
         return float(fit.degrees.min())

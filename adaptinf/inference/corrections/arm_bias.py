@@ -29,19 +29,20 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
     Returns
     -------
     ndarray, shape (k,)
-        (e^epsilon - 1 + T delta) min(mean, 1 - mean). It is not capped, so that a vacuous bound remains
-        visible: it is uninformative if it exceeds `trivial_bias_bound`, and infinite if epsilon is.
+        (e^epsilon - 1 + T delta) min(mean, 1 - mean). The bound is not capped, so that a vacuous bound
+        remains visible. The bound is uninformative if it exceeds `trivial_bias_bound`, and infinite if
+        epsilon is infinite.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range (the message lists all of them), or the guarantee is anticipating.
+        If parameters are out of range (the message lists every problem), or if the guarantee is anticipating.
 
     Notes
     -----
     Rewards must lie in [0, 1] and be independent across rounds, and every arm must be pulled at least once in
-    every run. The bound is a worst case over all designs with this guarantee; for values of epsilon used in
-    practice, it is often vacuous, and the simulated bias of the actual design is more informative.
+    every run. The bound is a worst case over all designs with this guarantee. For values of epsilon used in
+    practice, it is often vacuous; the simulated bias of the actual design is then more informative.
 
     References
     ----------
@@ -76,7 +77,7 @@ def bias_bound(guarantee: PrivacyGuarantee, horizon: int, means: ArrayLike) -> F
 
 
 def trivial_bias_bound(means: ArrayLike) -> FloatArray:
-    """Bias that an average of rewards in [0, 1] cannot exceed under any design.
+    """Largest bias that an average of rewards in [0, 1] can have under any design.
 
     Shapes: means (k,); returns (k,).
     """
@@ -87,7 +88,7 @@ def trivial_bias_bound(means: ArrayLike) -> FloatArray:
 
 
 def _means(means: ArrayLike) -> FloatArray:
-    """Means as a row; values that are not numbers become NaN, which is refused."""
+    """Means as a flat array; values that are not numbers become NaN, which is refused later."""
     array = number_array(means)
     return np.full(1, math.nan) if array is None else np.atleast_1d(array)
 

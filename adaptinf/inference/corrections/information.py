@@ -1,9 +1,9 @@
 """P-values and levels corrected for adaptive collection using its max-information.
 
-The actions of an epsilon-differentially private design depend only weakly on the rewards, so p-values
-computed as if the actions had been fixed need only a bounded correction. Information is reported in bits; the
-arithmetic uses natural logarithms. For n rounds of an epsilon-differentially private collection, let c =
-epsilon sqrt(n / 2) and s = sqrt(ln(2 / beta)): the max-information is at most min(epsilon n, c (c + s)) nats,
+The actions of an epsilon-differentially private design depend only weakly on the rewards. P-values computed
+as if the actions had been fixed therefore need only a bounded correction. Information is reported in bits;
+the arithmetic uses natural logarithms. For n rounds of epsilon-differentially private collection, let c =
+epsilon sqrt(n / 2) and s = sqrt(ln(2 / beta)). The max-information is at most min(epsilon n, c (c + s)) nats,
 and a p-value p becomes the minimum over beta of exp(information) p + beta.
 
 References
@@ -41,7 +41,7 @@ _TOLERANCE = 1e-12
 
 
 def information(epsilon: float, n: int, beta: float) -> float:
-    """Max-information in nats; at beta = 0, the only bound is epsilon n."""
+    """Bound on the max-information in nats; for beta = 0, the only bound is epsilon n."""
     cap = epsilon * n
     if beta == 0.0:
         return cap
@@ -59,7 +59,7 @@ def log_corrected(log_p: FloatArray, epsilon: float, n: int, bound: Bound) -> Fl
 
 
 def log_level(log_alpha: float, epsilon: float, n: int, bound: Bound) -> tuple[float, float]:
-    """Logarithm of the corrected level, and the share of alpha spent on beta."""
+    """Logarithm of the corrected level, and the share of alpha that is spent on beta."""
     c = epsilon * math.sqrt(0.5 * n)
     capped = log_alpha - epsilon * n
     if c == 0.0 or math.isinf(log_alpha):
@@ -89,12 +89,12 @@ def _log_smallest_over_beta(log_p: FloatArray, c: float) -> FloatArray:
 
 
 def _stationarity(s: FloatArray | float, c: float, offset: FloatArray) -> FloatArray:
-    """s^2 + c s - ln s + offset, which has the sign of d/ds of exp(c (c + s)) p + 2 exp(-s^2)."""
+    """s^2 + c s - ln s + offset, whose sign is that of the slope of exp(c (c + s)) p + 2 exp(-s^2)."""
     return s * (s + c) - np.log(s) + offset
 
 
 def _largest_root(c: float, offset: FloatArray) -> FloatArray:
-    """Root of `_stationarity` on the side beta < 1, where it is convex and increasing, by Newton's method."""
+    """Root of `_stationarity` where beta < 1, by Newton's method; it is convex and increasing there."""
     # Since -ln s >= -s / e, `_stationarity` is not negative at the root of s^2 + (c - 1 / e) s + offset, so
     # Newton's method can start there.
     half = 0.5 * (c - math.exp(-1.0))
@@ -112,7 +112,8 @@ def _largest_root(c: float, offset: FloatArray) -> FloatArray:
 def _best_s(log_alpha: float, c: float) -> float:
     """Root s of s^2 = ln(2 / alpha) + ln(1 + 2 s / c), by Newton's method on a convex function.
 
-    It maximises (alpha - beta) exp(-c (c + s)), whose derivative vanishes at 2 s beta = c (alpha - beta).
+    The root maximises (alpha - beta) exp(-c (c + s)), whose derivative vanishes if 2 s beta = c (alpha -
+    beta).
     """
     goal = _LN2 - log_alpha
     # The start is to the right of the root, because 1 + 2 s / c <= (1 + 2 / c) max(1, s) and ln s <= s / e.
@@ -153,7 +154,7 @@ def log_of_level(subject: str, alpha: float) -> float:
 
 
 def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
-    """Problems with the name of a bound and with the corresponding beta."""
+    """Problems with the name of a bound, and with the value of beta."""
     problems = []
     if bound not in ("max-information", "moment"):
         problems.append(f"bound must be 'max-information' or 'moment', got {bound!r}")
@@ -167,7 +168,7 @@ def bound_problems(bound: str, beta: float | str = "optimal") -> list[str]:
 
 
 def pvalue_problems(name: str, values: FloatArray, low: float, high: float) -> list[str]:
-    """Problem if p-values, or their logarithms, lie outside [low, high]; NaN is allowed."""
+    """The problem that p-values, or their logarithms, lie outside [low, high], if some do; NaN is allowed."""
     bad = (values < low) | (values > high)
     count = int(np.sum(bad))
     if count == 0:
@@ -183,11 +184,11 @@ _USUAL_ALPHA = 0.05
 ChosenFrom: TypeAlias = Literal["actions", "releases"]
 CountedUnit: TypeAlias = Literal["round", "person"]
 CHOSEN_FROM, COUNTED_UNIT = OneOf("actions", "releases"), OneOf("round", "person")
-"""The possible bases for the choice of a test, and the possible units that a correction counts."""
+"""What the choice of a test may be based on, and which units a correction may count."""
 
 
 class VacuousCorrectionWarning(AdaptinfWarning):
-    """No p-value that can be represented by a double would be significant after the correction."""
+    """Warning that no p-value that a double can represent would be significant after the correction."""
 
 
 def max_information(epsilon: float, n: int, beta: float) -> float:
@@ -198,8 +199,8 @@ def max_information(epsilon: float, n: int, beta: float) -> float:
     epsilon : float
         Pure reward-level epsilon of the collection; finite and at least 0.
     n : int
-        Number of rounds whose reward can change a later action, given the actions; the total number of rounds
-        is always valid.
+        Number of rounds whose reward can change a later action, given the actions. The total number of rounds
+        can always be used.
     beta : float
         Probability, in [0, 1], that the bound fails. If it is 0, the only bound is epsilon * n.
 
@@ -211,11 +212,11 @@ def max_information(epsilon: float, n: int, beta: float) -> float:
     Raises
     ------
     ParameterError
-        If a parameter is out of range; the message lists all of them.
+        If a parameter is out of range; the message lists every problem.
 
     Notes
     -----
-    Rounds must be independent, with contexts that do not depend on past rewards or actions.
+    Rounds must be independent, and contexts must not depend on past rewards or actions.
 
     References
     ----------
@@ -242,7 +243,7 @@ def correct_pvalues(
     beta: float | Literal["optimal"] = "optimal",
     bound: Bound = "max-information",
 ) -> FloatArray:
-    """P-values that remain valid even though the data were collected adaptively.
+    """Correct p-values so that they are valid although the data were collected adaptively.
 
     Parameters
     ----------
@@ -261,13 +262,13 @@ def correct_pvalues(
     Returns
     -------
     ndarray, or a Series if ``p`` is one
-        Corrected p-values in the shape of ``p``: min over beta of 2^k(beta) p + beta, at most 1. All are 1
-        (with a warning) if the correction is vacuous at alpha = 0.05.
+        Corrected p-values in the shape of ``p``: min over beta of 2^k(beta) p + beta, at most 1. If the
+        correction is vacuous at alpha = 0.05, all are 1, and a warning is issued.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range; the message lists all of them.
+        If a parameter is out of range; the message lists every problem.
 
     Warns
     -----
@@ -276,13 +277,13 @@ def correct_pvalues(
 
     Notes
     -----
-    Minimising over beta has no cost: the corrected p-value is at most alpha exactly when p is at most
+    Minimising over beta has no cost: the corrected p-value is at most alpha if and only if p is at most
     ``corrected_level(alpha)``, which is a fixed function of alpha. The choice of the test may depend on the
-    actions and contexts, but not on the rewards; it may also depend on the releases if n counts every round
-    whose reward enters one. To cover all rounds of a person, use the epsilon of a person and let n be the
-    number of persons; the test must then be valid under any dependence within a person, and one person's
-    rounds must not affect another's. Normal approximations are poor so far in the tail, so exact tests are
-    preferable.
+    actions and contexts, but not on the rewards. The choice may also depend on the releases if n counts every
+    round whose reward enters a release. To cover all rounds of a person, use the epsilon of a person and let
+    n be the number of persons; the test must then be valid under any dependence within a person, and one
+    person's rounds must not affect another's. Normal approximations are poor far out in the tails, so exact
+    tests are preferable.
 
     References
     ----------
@@ -323,7 +324,7 @@ def correct_pvalues(
 
 
 def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
-    """Values with the index of the input if it is a Series."""
+    """The values, with the index of the input if it is a Series."""
     if isinstance(given, pd.Series):
         return cast("FloatArray", pd.Series(values, index=given.index, name=given.name))
     return values[()]
@@ -332,7 +333,7 @@ def _labelled(given: ArrayLike, values: FloatArray) -> FloatArray:
 def log_correct_pvalues(
     log_p: ArrayLike, *, epsilon: float, n: int, bound: Bound = "max-information"
 ) -> FloatArray:
-    """Natural logarithms of corrected p-values, for p-values too small for a double."""
+    """Natural logarithms of corrected p-values, for p-values that are too small for a double."""
     values = np.asarray(log_p, dtype=np.float64)
     problems = bound_problems(bound) + pvalue_problems("log_p", values, -math.inf, 0.0)
     check("log_correct_pvalues", problems, epsilon=(epsilon, EPSILON), n=(n, ROUNDS))
@@ -352,14 +353,14 @@ def corrected_level(alpha: float, *, epsilon: float, n: int, bound: Bound = "max
     Returns
     -------
     float
-        The supremum over beta of (alpha - beta) / 2^k(beta). A corrected p-value is at most alpha exactly
-        when the p-value is at most this level. It is 0 if a double cannot represent it: see
+        The supremum over beta of (alpha - beta) / 2^k(beta). A corrected p-value is at most alpha if and only
+        if the uncorrected p-value is at most this level. If a double cannot represent the level, it is 0: see
         `log_corrected_level`.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range; the message lists all of them.
+        If a parameter is out of range; the message lists every problem.
 
     Examples
     --------
@@ -400,8 +401,8 @@ class Correction:
     bound : {"max-information", "moment"}
         As in `correct_pvalues`.
     chosen_from : {"actions", "releases"}
-        Information other than contexts on which the choice of a test may depend: the actions only, or the
-        releases as well. This determines the rounds that `n` counts.
+        Information, apart from contexts, on which the choice of a test may depend: the actions only, or also
+        the releases. This determines the rounds that `n` counts.
     unit : {"round", "person"}
         The unit that `n` counts: rounds, or persons with all of their rounds.
 
@@ -449,7 +450,7 @@ class Correction:
         return max_information(self.epsilon, self.n, beta)
 
     def beta(self, alpha: float = _USUAL_ALPHA) -> float:
-        """Beta that attains the level at alpha; 0 if epsilon n is the better bound, or without beta."""
+        """The beta that attains the level at alpha; 0 if the better bound is epsilon n, which has no beta."""
         return alpha * log_level(log_of_level("Correction.beta", alpha), self.epsilon, self.n, self.bound)[1]
 
     def apply(self, log_p: ArrayLike) -> FloatArray:
@@ -465,7 +466,7 @@ class Correction:
         return self.level(log_of_level("Correction.vacuous", alpha)) < _LOG_SMALLEST_DOUBLE
 
     def describe(self, alpha: float = _USUAL_ALPHA) -> str:
-        """One sentence that states the information, its parameters, and the required p-value."""
+        """A sentence that states the information, its parameters, and the p-value that is required."""
         level = self.level(log_of_level("Correction.describe", alpha))
         setting = f"epsilon = {self.epsilon:g}, n = {self.n}{' persons' if self.unit == 'person' else ''}"
         if self.bound == "moment":
@@ -504,7 +505,7 @@ def _usual_level(epsilon: float, n: int, beta: float | Literal["optimal"], bound
 
 
 def _scientific(log_value: float) -> str:
-    """Two digits of exp(log_value), rounded down, even if far below the smallest double."""
+    """exp(log_value), rounded down to two digits, even if it is far below the smallest double."""
     exponent = math.floor(log_value / _LN10)
     mantissa = math.floor(10.0 * math.exp(log_value - exponent * _LN10)) / 10.0
     return f"{mantissa:.1f}e{exponent:+03d}"

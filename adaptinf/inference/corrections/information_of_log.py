@@ -26,7 +26,7 @@ from adaptinf.parameters import check
 
 
 class GuaranteedLog(Protocol):
-    """Statements about a log that a correction requires."""
+    """The parts of a log that a correction requires."""
 
     @property
     def reward_guarantee(self) -> PrivacyGuarantee | None:
@@ -63,14 +63,15 @@ def correction_for(
     log : AdaptiveLog
         The data.
     chosen_from : {"actions", "releases"}
-        Information other than contexts on which the choice of the test depends: n is the number of rounds
-        whose reward can change a later action, or also a release, and the number of all rounds if the log
-        does not state these numbers. The terms, the null and the centre are all part of the test.
+        Information, apart from contexts, on which the choice of the test depends; the terms, the null and the
+        centre are all part of the test. Accordingly, n is the number of rounds whose reward can change a
+        later action, or the number of those whose reward can change a later action or a release. If the log
+        does not state these numbers, n is the number of all rounds.
     unit : {"round", "person"}
         The independent units. If the unit is the person, epsilon is that of all rounds of a person, and n is
-        the number of persons. The test must then be valid under any dependence within persons (those of
-        `ArmMeans`, `Contrast` and `AdaptiveOLS` are not, so supply your own p-value), and one person's rounds
-        must not affect another's.
+        the number of persons. The test must then be valid under any dependence within persons, and one
+        person's rounds must not affect another's. The tests of `ArmMeans`, `Contrast` and `AdaptiveOLS` are
+        not valid in this sense, so supply your own p-value.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def correction_for(
     ParameterError
         If an argument is not one of the allowed values.
     InvalidForLog
-        If the unit is a person and the log has no `unit=`, or no finite pure guarantee for persons.
+        If the unit is the person, but the log has no `unit=` or no finite pure guarantee for persons.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def correction_for(
 
 
 def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
-    """Correction by person: changing one person changes f by at most their epsilon, under any design."""
+    """Correction by person, valid for any design: one person affects the actions by at most their epsilon."""
     subject, ways = "a correction by person", ["AdaptiveLog(..., unit=)", "unit='round'"]
     if log.units is None:
         raise InvalidForLog(

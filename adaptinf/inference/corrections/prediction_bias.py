@@ -30,16 +30,16 @@ class LinearBiasBound:
     Attributes
     ----------
     bound : float
-        Largest bias of a prediction at any of the contexts: the smallest valid bound, attained by some design
-        with Bernoulli rewards.
+        Largest bias of a prediction at any of the contexts. The bound is the smallest valid bound, because
+        some design with Bernoulli rewards attains it.
     by_context : ndarray of shape (n,)
         The same bound for each context.
     absolute_weights : float
-        The looser bound (e^epsilon - 1) max_t sum_s abs(H_ts) x_s'theta.
+        The bound (e^epsilon - 1) max_t sum_s abs(H_ts) x_s'theta, which is looser.
     published : float
         The published bound e^epsilon - 1.
     published_holds : bool
-        Whether the hat matrix H has no negative entry, so that the published bound is a theorem.
+        Whether the hat matrix H has no negative entry, in which case the published bound is valid.
     """
 
     bound: float
@@ -62,7 +62,7 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
     Returns
     -------
     down, up : ndarray of the shape of `means`
-        Shifts such that the conditional mean lies in [mean - down, mean + up]; both ends are attained.
+        Shifts such that the conditional mean lies in [mean - down, mean + up]; both ends can be attained.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
 
     Notes
     -----
-    Let B be 1 with probability y, given the reward y. Knowing the history changes the odds of B by a factor
-    of at most e^epsilon, and E[y | history] = P(B = 1 | history).
+    Given the reward y, let B be 1 with probability y and 0 otherwise. Knowing the history changes the odds of
+    B by a factor of at most e^epsilon, and P(B = 1) given the history is the mean of y given the history.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def reward_shift(epsilon: float, means: ArrayLike) -> tuple[FloatArray, FloatArr
 def linear_bias_bound(
     guarantee: PrivacyGuarantee | float, contexts: ArrayLike, theta: ArrayLike
 ) -> LinearBiasBound:
-    """Largest bias of predictions from an arm's least-squares fit at the contexts used in the fit.
+    """Largest bias of an arm's least-squares predictions at the contexts used in the fit.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def linear_bias_bound(
     Returns
     -------
     LinearBiasBound
-        The bounds, and whether the published one applies.
+        The bounds, and whether the published bound is valid.
 
     Raises
     ------
@@ -124,12 +124,12 @@ def linear_bias_bound(
 
     Notes
     -----
-    The bias is E[x_t'theta_hat | actions] - x_t'theta for the worst sequence of actions with these contexts;
-    rewards lie in [0, 1] and are independent across rounds, and contexts are fixed. Let H be the hat matrix
-    and [m_s - down_s, m_s + up_s] the interval from `reward_shift`, where m_s = x_s'theta; the bias at t is
-    at most the larger of sum_s (H_ts^+ up_s + H_ts^- down_s) and the same expression with up and down
-    exchanged. It also holds for minimum-norm least squares if the contexts do not span R^d. The published
-    e^epsilon - 1 assumes that H is nonnegative.
+    The bias is the expectation of x_t'theta_hat - x_t'theta given the actions, for the worst sequence of
+    actions with these contexts. Rewards lie in [0, 1] and are independent across rounds, and contexts are
+    fixed. Let H be the hat matrix, and let [m_s - down_s, m_s + up_s] be the interval from `reward_shift`,
+    where m_s = x_s'theta. The bias at t is at most the larger of sum_s (H_ts^+ up_s + H_ts^- down_s) and the
+    same expression with up and down exchanged. The bound also holds for minimum-norm least squares if the
+    contexts do not span R^d. The published e^epsilon - 1 assumes that H is nonnegative.
 
     If delta is positive, no bound holds given the actions, because an event of probability delta may reveal a
     reward.
@@ -177,19 +177,19 @@ def linear_bias_bound(
 
 @dataclass(frozen=True, slots=True)
 class LinearBias:
-    """Measured bias of least-squares predictions, by the set of rounds in which an arm was pulled.
+    """Measured bias of least-squares predictions, for each set of rounds in which an arm was pulled.
 
     Attributes
     ----------
     selected : ndarray of bool, shape (sets, rounds)
-        The sets of rounds shared by enough runs, the most frequent first.
+        The sets of rounds that occurred in enough runs, the most frequent first.
     runs : ndarray of int, shape (sets,)
         Number of runs with each set.
     bias, std_error : ndarray of shape (sets, rounds)
         Mean of x_t'theta_hat - x_t'theta over the runs with a set, and its standard error; NaN in rounds
         without a pull.
     left_out : float
-        Share of the runs whose set is too rare.
+        Share of the runs that were left out because their set of rounds is too rare.
     """
 
     selected: BoolArray
@@ -221,7 +221,7 @@ def linear_bias(
     theta : array_like of shape (d,)
         Its true coefficients.
     min_runs : int
-        Sets of rounds shared by fewer runs than this are omitted; at least 2.
+        Smallest number of runs with the same set of rounds, at least 2; rarer sets are left out.
 
     Returns
     -------
@@ -235,8 +235,9 @@ def linear_bias(
 
     Notes
     -----
-    The definition conditions on the contexts at which the arm was pulled. Their number grows like 2^rounds,
-    so a measurement requires a short horizon, or a design that makes few distinct sequences of choices.
+    The definition conditions on the rounds in which the arm was pulled. The number of such sets grows like
+    2^rounds, so a measurement requires a short horizon, or a design that makes few distinct sequences of
+    choices.
 
     Examples
     --------
@@ -326,7 +327,7 @@ def _hat(X: FloatArray) -> FloatArray:
 
 
 def _hat_rows(X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """The hat matrix, computed a few rows at a time."""
+    """Blocks of a few rows of the hat matrix, computed one at a time."""
     basis = _basis(X)
     for first in range(0, X.shape[0], _ROWS_AT_ONCE):
         rows = slice(first, first + _ROWS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Checks of whether a log is consistent with its own statements."""
+"""Checks of whether a log is consistent with the statements that it makes."""
 
 from adaptinf.inference.diagnostics.diagnosis_results import Diagnosis
 from adaptinf.inference.diagnostics.log_checks import diagnose

@@ -1,4 +1,4 @@
-"""Sums over the rounds of a log, without an array as large as the propensities."""
+"""Sums over the rounds of a log, computed without an array as large as that of the propensities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adaptinf.inference.scores.score_stream import (
 from adaptinf.typing import FloatArray, IntArray
 
 WEIGHTS = ("uniform", "sqrt", "two-point")
-"""Weights specific to one arm, not to a pair or a whole table."""
+"""Kinds of weights that are separate for each arm, not shared by a pair or a table."""
 _ROUNDS, _EXPECTED, _OBSERVED, _SQUARES = range(4)
 _TOTAL, _SCORE, _TIME, _TIME_SQUARES, _TIME_SCORE, _PULLS, _REWARD = range(7)
 _GAP, _SLOPE = range(2)
@@ -31,8 +31,8 @@ class ScoreSums(NamedTuple):
     """Sums for k arms after two passes over the rounds.
 
     Shapes: estimate, mean, pulls, change, drift (k,), change_covariance, drift_covariance (k, k), group_mean,
-    group_variance (G, k). `change` is the sample mean minus the weighted mean of scores, and `drift` the
-    slope of the scores from the first round of the log to the last.
+    group_variance (G, k). `change` is the sample mean minus the weighted mean of scores, and `drift` is the
+    change in the scores from the first round to the last according to a regression on time.
     """
 
     estimate: FloatArray
@@ -49,16 +49,17 @@ class ScoreSums(NamedTuple):
 def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
     """Estimates of the arms' means and of their drift, with covariances from each round's contributions.
 
-    Shapes: group (T,), the block of batches to which a round belongs.
+    Shapes: group (T,), the block of batches to which each round belongs.
 
-    An arm's score is Gamma_t = m_t + 1{A_t = k} (Y_t - m_t) / e_t, where m_t is its mean reward so far (the
-    mean over all arms before its first reward). Round 0, before which nothing is known, has weight 0. The
-    slope is estimated by least squares with the weights h_t of the scores on x_t = (t + 1/2) / T,
+    The score of arm k is Gamma_t = m_t + 1{A_t = k} (Y_t - m_t) / e_t, where m_t is the arm's mean reward so
+    far (before its first reward, the mean over all arms). Nothing is known before round 0, so its weight is
+    zero. The slope on time, x_t = (t + 1/2) / T, is estimated by least squares with the weights h_t of the
+      scores:
 
         sum h (x - c) Gamma / sum h (x - c)^2,    c = sum h x / sum h,
 
-    and if the mean Q is the same in all rounds, a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2
-    to its error.
+    If the mean Q is the same in all rounds, a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2 to
+    the error of the slope.
     """
     size, groups = len(stream.codes), int(group.max(initial=0)) + 1
     state, sums = np.zeros((STATE, size)), np.zeros((7, size))
@@ -100,7 +101,7 @@ def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
 
 @kernel
 def _score(stream: Stream, t: int, j: int, chosen: int, state: FloatArray) -> float:
-    """Score of an arm, relative to the origin."""
+    """The score of an arm in a round, relative to the origin."""
     score: float = state[OUTCOME, j]
     if j == chosen:
         score += (stream.reward[t] - stream.origin - score) / stream.propensity[t]
@@ -144,7 +145,7 @@ def _errors(
     errors: FloatArray,
     group_variance: FloatArray,
 ) -> None:
-    """Second pass, of some rounds: their contributions to the errors of all arms; errors (2, n, k)."""
+    """Second pass over a block of rounds: their contributions to the errors of all arms; errors (2, n, k)."""
     centres, scales, group_mean = found
     horizon, size = stream.action.shape[0], stream.codes.shape[0]
     if begin == 0:
@@ -178,7 +179,7 @@ def _bin(e: float, edges: FloatArray, place: IntArray) -> int:
 
 @kernel
 def _lasts(propensities: FloatArray, t: int) -> bool:
-    """Whether the next round has the same propensities, as in a batch: both are then counted together."""
+    """Whether the next round has the same propensities, so that the two can be counted together."""
     ends, k = t + 1 >= propensities.shape[0], 0
     while not ends and k < propensities.shape[1]:
         ends = propensities[t + 1, k] != propensities[t, k]
@@ -190,10 +191,10 @@ def _lasts(propensities: FloatArray, t: int) -> bool:
 def bin_sums(
     action: IntArray, propensities: FloatArray, edges: FloatArray, place: IntArray, sums: FloatArray
 ) -> None:
-    """Rounds, expected and observed choices and squared propensities, by arm and fine bin of propensity.
+    """Sums of rounds, propensities, choices and squared propensities, by arm and fine bin of propensity.
 
-    Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). For each of n - 1
-    equal cells of (0, 1), and for 1, `place` gives the bin of the lower end.
+    Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). The interval (0, 1)
+    is divided into n - 1 equal cells; `place` contains the bin of each cell's lower end, and the bin of 1.
     """
     alike = 1.0
     for t in range(action.shape[0]):
@@ -223,10 +224,10 @@ def bin_products(
     cell: IntArray,
     products: FloatArray,
 ) -> None:
-    """Sums of products of two arms' propensities, by bin, below the diagonal.
+    """Sums of products of two arms' propensities, by pair of bins, below the diagonal of `products`.
 
-    Shapes: propensities (T, K), codes (k,), merged (k, E + 1): position of each arm's fine bin among all
-    J bins; cell (k,); products (J, J).
+    Shapes: propensities (T, K), codes (k,), merged (k, E + 1), cell (k,), products (J, J). `merged` contains
+    the position of each arm's fine bins among all J bins.
     """
     alike = 1.0
     for t in range(propensities.shape[0]):
@@ -248,7 +249,7 @@ def bin_products(
 def wealth_path(
     action: IntArray, propensities: FloatArray, seen: FloatArray, due: FloatArray, path: FloatArray
 ) -> float:
-    """Largest log wealth from bets on each arm, given its past choices and propensities; at least 0.
+    """Largest log wealth of bets on arms that are based on past choices and propensities; at least 0.
 
     Shapes: action (T,), propensities (T, K) or (1, K), seen, due (K,), path (T,) or (0,).
     """

@@ -1,4 +1,4 @@
-"""Checks of a log arm by arm: estimates that should agree, effective sample sizes, overlap.
+"""Checks of a log, arm by arm: estimates that should agree, effective sample sizes, and overlap.
 
 References
 ----------
@@ -43,7 +43,7 @@ _BLOCK = 65_536
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decay:
-    """Smallest propensities over time; first and last have shape (B,), smallest (B, k)."""
+    """Smallest propensities in blocks of rounds; first and last rounds have shape (B,), smallest (B, k)."""
 
     first: FloatArray
     last: FloatArray
@@ -52,12 +52,12 @@ class Decay:
 
 
 def fitted_decay(propensities: FloatArray) -> Decay:
-    """How the smallest propensity decreases.
+    """The rate at which the smallest propensities decrease.
 
     Shapes: propensities (T, k).
 
-    Two-point weights require an exponent that is fixed before the data: an exponent fitted to the log would
-    make them depend on the future, which destroys their asymptotic normality.
+    Two-point weights require an exponent that was fixed before the data were collected. With an exponent
+    fitted to the log, weights would depend on the future, and estimates would not be asymptotically normal.
     """
 
     def least(start: int, stop: int) -> FloatArray:
@@ -71,7 +71,7 @@ def fitted_decay(propensities: FloatArray) -> Decay:
 
 
 def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -> Decay:
-    """Decrease of the smallest propensity, from the chosen arms' propensities; action, propensity (T,)."""
+    """The same from the chosen arms' propensities alone; action and propensity have shape (T,)."""
 
     def least(start: int, stop: int) -> FloatArray:
         found = np.full(n_arms, np.inf)
@@ -82,7 +82,7 @@ def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -
 
 
 def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
-    """A line through the smallest propensities in blocks that double in length."""
+    """The smallest propensities in blocks that double in length, and the exponent of a fitted power law."""
     edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
     smallest = np.array([least(int(start), int(stop)) for start, stop in itertools.pairwise(edges)])
     smallest[np.isinf(smallest)] = np.nan
@@ -115,7 +115,7 @@ _CONSTANT = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences:
-    """Differences between two estimates for the same arms, with mean 0 under the null.
+    """Differences between two estimates for the same arms, which have mean 0 under the null.
 
     Shapes: difference (k,), covariance (k, k).
     """
@@ -130,35 +130,36 @@ class Differences:
 
     @property
     def z(self) -> FloatArray:
-        """Standardised differences, shape (k,); NaN if the standard error is 0."""
+        """Differences divided by their standard errors, shape (k,); NaN if a standard error is 0."""
         size = self.std_error
         return np.asarray(self.difference / np.where(size > 0.0, size, np.nan), dtype=np.float64)
 
     @property
     def joint(self) -> ChiSquare:
-        """Test of all differences together."""
+        """Joint test that all differences are 0."""
         return chi_square(self.difference, self.covariance)
 
 
 def mean_differences(sums: ScoreSums) -> Differences:
     """Sample means minus weighted means of scores.
 
-    Hausman's variance, that of one estimate minus that of the other, requires that the covariance of the two
-    equals the variance of the sample mean. This holds if propensities were fixed in advance and rewards have
-    a common variance, but not under adaptive collection, where the result may even be negative.
+    Hausman's variance, which is the variance of one estimate minus that of the other, requires that the
+    covariance of the two estimates equals the variance of the sample mean. This holds if propensities were
+    fixed in advance and rewards have a common variance, but not under adaptive collection, where the result
+    may even be negative.
     """
     return _settled(sums.change, sums.change_covariance, sums.mean)
 
 
 def drifts(sums: ScoreSums) -> Differences:
-    """Slopes of the arms' scores from the first round of the log to the last."""
+    """Slopes of the arms' scores over time, as changes from the first round of the log to the last."""
     return _settled(sums.drift, sums.drift_covariance, sums.estimate)
 
 
 def common_drift(slopes: Differences) -> tuple[float, float]:
     """A common slope for all arms, weighted by inverse variances, and its standard error.
 
-    NaN if none varies.
+    Both are NaN if no slope has a positive standard error.
     """
     size = slopes.std_error
     kept = size > 0.0
@@ -171,7 +172,7 @@ def common_drift(slopes: Differences) -> tuple[float, float]:
 
 
 def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) -> Differences:
-    """Differences, with variances that are only rounding error set to 0."""
+    """Differences whose variances are set to 0 if they are only rounding error."""
     size = np.sqrt(np.diag(covariance))
     constant = size <= _CONSTANT * np.maximum(np.abs(scale), np.finfo(np.float64).tiny)
     covariance = covariance.copy()
@@ -188,9 +189,9 @@ def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
 
 
 def stretches(rounds: FloatArray, most: int = 6) -> IntArray:
-    """The group of each batch, where consecutive batches are merged into a few groups of similar size.
+    """The group of each batch, if consecutive batches are merged into a few groups of similar size.
 
-    Shapes: rounds (B,), the number in each batch; returns (B,).
+    Shapes: rounds, the number of rounds in each batch, (B,); returns (B,).
     """
     middle = np.cumsum(rounds) - 0.5 * rounds
     group = np.minimum((middle * most / rounds.sum()).astype(np.int64), most - 1)
@@ -206,7 +207,7 @@ def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
 
 
 MIN_ROUNDS = 33
-"""Number of rounds from which on there are four blocks for fitting an exponent."""
+"""Smallest number of rounds with four blocks, which are needed to fit an exponent."""
 MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
 COMMON = "common drift"
 MISSED = claims.COULD_BE_MISSED
@@ -223,11 +224,11 @@ LIMITS = {0.01: 0.01, 0.001: 0.0}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """Sums of the scores for comparable arms, and why the others cannot be compared.
+    """Sums of scores for the arms that can be compared, and the reasons why the others cannot.
 
-    Shapes: codes, squares (k,), counts (G, k). `squares` are those of the arms' rewards minus their means,
-    and `counts` the numbers of their rewards in each block of batches. `settled` states whether propensities
-    never change.
+    Shapes: codes, squares (k,), counts (G, k). `squares` contains sums of squares of each arm's rewards about
+    their mean, and `counts` its numbers of rewards in each block of batches. `settled` states whether
+    propensities never change.
     """
 
     codes: IntArray
@@ -240,7 +241,7 @@ class Scored:
 
 
 def score_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """Sample means compared with AIPW, and drift."""
+    """Checks of sample means against AIPW, and of drift."""
     checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: []}
     for name in checks:
         checks[name] += [Check(name, term, claims=(reason,)) for term, reason in scored.refused.items()]
@@ -253,7 +254,7 @@ def score_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.D
 
 
 def _by_arm(log: AdaptiveLog | Sums, checks: list[Check]) -> list[Check]:
-    """Checks in the order of the arms, then those of all arms together."""
+    """The checks in the order of the arms, followed by those for all arms together."""
     place = {str(arm): code for code, arm in enumerate(log.arms)}
     return sorted(checks, key=lambda row: place.get(row.term, log.n_arms))
 
@@ -261,7 +262,7 @@ def _by_arm(log: AdaptiveLog | Sums, checks: list[Check]) -> list[Check]:
 def missed_checks(
     log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], level: float
 ) -> list[Check]:
-    """The drift that tests at a given level could miss, after `score_checks` of the same scores."""
+    """Rows on the drift that tests at this level could miss, for scores tested by `score_checks`."""
     checks = [Check(MISSED, term, claims=(reason,)) for term, reason in scored.refused.items()]
     if scored.codes.size:
         checks += _missed(scored, tables["drift"], level)
@@ -269,7 +270,7 @@ def missed_checks(
 
 
 def scored_rows(log: AdaptiveLog) -> Scored:
-    """Scores for a log's rounds."""
+    """Sums of scores for the rounds of a log."""
     if log.arrays.propensity is None:
         return nothing_scored({"all arms": propensities.NONE()})
     action, reward = log.arrays.action, log.arrays.reward
@@ -296,14 +297,14 @@ def scored_rows(log: AdaptiveLog) -> Scored:
 
 
 def nothing_scored(refused: dict[str, str]) -> Scored:
-    """Whether no arms can be compared."""
+    """Sums of scores if no arms can be compared, with the reasons."""
     none, one, two = np.zeros(0), np.zeros((0, 0)), np.zeros((1, 0))
     sums = ScoreSums(none, none, none, none, one, none, one, two, two)
     return Scored(np.zeros(0, dtype=np.int64), refused, None, sums, none, two, True)
 
 
 def _groups(log: AdaptiveLog) -> IntArray:
-    """Groups of batches; all rounds form one group if there are no batches; shape (T,)."""
+    """The group of batches of each round, shape (T,); without batches, all rounds form one group."""
     batch = log.arrays.batch
     if batch is None or int(batch[-1]) == int(batch[0]):
         return np.zeros(log.n_rounds, dtype=np.int64)
@@ -321,7 +322,7 @@ def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) ->
 
 
 def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
-    """AIPW with its default weights, if these are separate for each arm."""
+    """AIPW with its default weights if they are separate for each arm; otherwise, with uniform weights."""
     try:
         given = ("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
         # Each arm is compared with itself over time, so it may have weights of its own, as if means were
@@ -337,7 +338,8 @@ def usable(
 ) -> tuple[IntArray, dict[str, str]]:
     """Arms whose scores can be compared, and the reasons why the others cannot.
 
-    Shapes: impossible, pulls, same (K,): rounds with propensity 0, rewards, and whether these are all equal.
+    Shapes (K,): impossible, the number of rounds with propensity 0; pulls, the number of rewards; same,
+    whether all rewards are equal.
     """
     refused: dict[str, str] = {}
     kept = []
@@ -392,7 +394,7 @@ def _hardly_varying(log: AdaptiveLog) -> bool:
 def _difference_checks(
     name: str, log: AdaptiveLog | Sums, codes: IntArray, found: Differences, differ: tuple[str, ...]
 ) -> list[Check]:
-    """One row per arm, and one for all together."""
+    """One row for each arm, and one for all arms together."""
     checks, every = [], found.z
     log_pvalues = math.log(2.0) + stats.norm.logsf(np.abs(every))
     for code, z, log_p in zip(codes, every.tolist(), log_pvalues.tolist(), strict=True):
@@ -408,13 +410,13 @@ def _difference_checks(
 
 
 def _changed(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """The effect of a changing mean on estimates, and ways in which arms can still be compared."""
+    """What a changing mean implies for estimates, and how arms can still be compared."""
     found = claims.MEAN_CHANGED(), claims.AVERAGES(), claims.COMPARE_WITHIN()
     return (*found, claims.CONTEXTS_CHANGE()) if log.context else found
 
 
 def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """One row per arm, and one for a common slope."""
+    """One row for the slope of each arm, and one for the common slope."""
     sums, codes = scored.sums, scored.codes
     found, changed = drifts(sums), _changed(log)
     slopes, errors = found.difference, found.std_error
@@ -438,7 +440,7 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
 
 
 def _missed(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
-    """Drift that is detected with probability 80% at the level of Holm's first step, in reward sd."""
+    """Rows on the drift detected with power 80% at this level, in standard deviations of rewards."""
     squares, df = scored.squares, scored.sums.pulls - 1.0
     size = np.sqrt(squares / df)
     if len(frame) > len(squares):
@@ -482,7 +484,7 @@ def _batch_checks(log: AdaptiveLog | Sums, scored: Scored) -> list[Check]:
 
 
 def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """Effective sample sizes and overlap; every has shape (T, K)."""
+    """Rows on effective sample sizes, overlap and availability; every has shape (T, K)."""
     own = log.arrays.propensity
     if own is None:
         reason = propensities.NONE()
@@ -513,7 +515,7 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
 
 
 def unavailable_rounds(propensities: FloatArray) -> FloatArray:
-    """Rounds in which arms that are assigned at random in others had propensity 0; 0 for all other arms.
+    """Numbers of rounds with propensity 0, for arms that are assigned at random in other rounds; else 0.
 
     Shapes: propensities (T, k); returns (k,).
     """
@@ -526,7 +528,7 @@ def unavailable_rounds(propensities: FloatArray) -> FloatArray:
 
 
 def availability_checks(log: AdaptiveLog | Sums, absent: FloatArray, last: FloatArray) -> list[Check]:
-    """Rounds in which arms could not be chosen, and whether they cannot at the end; absent, last (K,)."""
+    """Rows on rounds in which arms could not be chosen, and whether they return; absent, last (K,)."""
     checks = []
     for code in np.flatnonzero(absent).tolist():
         gone = last[code] == 0.0
@@ -537,7 +539,7 @@ def availability_checks(log: AdaptiveLog | Sums, absent: FloatArray, last: Float
 
 
 def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) -> list[Check]:
-    """Effective sample sizes; size and pulls have shape (K,)."""
+    """Rows on effective sample sizes; size and pulls have shape (K,)."""
     checks = []
     for code, arm in enumerate(log.arms):
         small = size[code] < min(_LEAST_SIZE, log.n_rounds) or size[code] < _LEAST_SHARE * pulls[code]
@@ -550,7 +552,7 @@ def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) ->
 def overlap_checks(
     log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim, absent: FloatArray
 ) -> list[Check]:
-    """Rounds with a propensity below each limit, in which the arm was available; counts, absent (K,)."""
+    """Rows on rounds in which an available arm had a propensity below each limit; counts, absent (K,)."""
     checks = []
     for limit, share in LIMITS.items():
         rounds = counts[limit] - absent

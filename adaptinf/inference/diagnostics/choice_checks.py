@@ -1,4 +1,4 @@
-"""Tests of whether arms were chosen with the logged propensities. They are martingale tests of the choices.
+"""Martingale tests of whether arms were chosen with the logged propensities.
 
 References
 ----------
@@ -30,7 +30,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Boundaries of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0
-"""Adjacent bins are merged until their count has this variance, below which it is far from normal."""
+"""Adjacent bins are merged until their count has this variance; otherwise, it would be far from normal."""
 # The prior counts as this many rounds: with a smaller one, the first bets would be on noise, and with a
 # larger one the test would learn slowly.
 PRIOR = 10.0
@@ -38,7 +38,7 @@ PRIOR = 10.0
 # show it.
 _SPAN = 1e-3
 _ROWS = 1 << 16
-"""Number of rounds that are searched at a time."""
+"""Number of rounds that are examined at a time."""
 # The first two decimals of a propensity give the bin at which the search for its bin starts, which makes it
 # fast.
 _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
@@ -46,14 +46,14 @@ _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
 
 @dataclass(frozen=True, slots=True)
 class ChiSquare:
-    """A statistic and its chi-squared p-value."""
+    """A chi-squared statistic with its degrees of freedom and its p-value."""
 
     statistic: float
     df: int
 
     @property
     def log_pvalue(self) -> float:
-        """Natural logarithm of the p-value; NaN without degrees of freedom."""
+        """Natural logarithm of the p-value; NaN if there are no degrees of freedom."""
         if self.df == 0 or math.isnan(self.statistic):
             return math.nan
         with np.errstate(divide="ignore"):
@@ -62,10 +62,10 @@ class ChiSquare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
-    """Choices of one arm compared with its propensities, by bins of the propensity.
+    """Choices of an arm compared with its propensities, by bins of the propensity.
 
-    Shapes: merged (E + 1,), the bin of each piece of (0, 1) delimited by `EDGES`; low, high, rounds,
-    expected, observed, variance (J,).
+    Shapes: merged (E + 1,); low, high, rounds, expected, observed, variance (J,). `merged` is the bin of each
+    piece into which `EDGES` divide (0, 1).
     """
 
     merged: IntArray
@@ -78,7 +78,7 @@ class Bins:
 
     @property
     def z(self) -> FloatArray:
-        """Standardised differences, shape (J,)."""
+        """Standardised differences between observed and expected choices, shape (J,)."""
         return np.asarray((self.observed - self.expected) / np.sqrt(self.variance), dtype=np.float64)
 
 
@@ -98,10 +98,8 @@ def chi_square(vector: FloatArray, covariance: FloatArray) -> ChiSquare:
 def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -> ChiSquare:
     """Test of arm counts against the propensities (sample ratio mismatch).
 
-    Shapes: counts (K,), expected (K,), products (K, K).
-
-    With the same propensities in all rounds, this is Pearson's statistic, sum (count - expected)^2 /
-    expected, with K - 1 degrees of freedom.
+    Shapes: counts (K,), expected (K,), products (K, K). If propensities are the same in all rounds, the
+    statistic is Pearson's, sum (count - expected)^2 / expected, with K - 1 degrees of freedom.
     """
     return chi_square(counts - expected, np.diag(expected) - products)
 
@@ -109,7 +107,7 @@ def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -
 def calibration_bins(
     action: IntArray, propensities: FloatArray, least: float = LEAST_VARIANCE
 ) -> list[Bins | None]:
-    """Choices of every arm against its propensities, by bins of the propensity; None if too few.
+    """Choices of each arm compared with its propensities, by bins; None for arms with too few choices.
 
     Shapes: action (T,), propensities (T, K).
     """
@@ -120,10 +118,10 @@ def calibration_bins(
 
 
 def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
-    """Adjacent bins merged until each has enough variance; None if there is too little overall.
+    """Merge adjacent bins until each has enough variance; None if all of them together have too little.
 
-    Shapes: sums (E + 1, 4), for each piece of (0, 1) the rounds, propensities, choices and squared
-    propensities.
+    `sums` has shape (E + 1, 4). For each piece of (0, 1), it contains the number of rounds, and the sums of
+    propensities, choices and squared propensities.
     """
     rounds, expected, observed, squares = sums.T
     spread = expected - squares
@@ -147,7 +145,7 @@ def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
 
 
 def calibration_joint(propensities: FloatArray, bins: list[Bins], codes: IntArray) -> ChiSquare:
-    """Test for all bins of several arms together; propensities (T, K), codes (k,)."""
+    """Joint test for all bins of several arms; propensities (T, K), codes (k,)."""
     starts = np.concatenate([[0], np.cumsum([part.rounds.size for part in bins])])
     merged = np.array([part.merged + start for part, start in zip(bins, starts[:-1], strict=True)])
     products = np.zeros((starts[-1], starts[-1]))
@@ -167,12 +165,11 @@ def calibration_joint(propensities: FloatArray, bins: list[Bins], codes: IntArra
 def inverse_sums(
     action: IntArray, propensity: FloatArray, n_arms: int, possible: BoolArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums over the rounds of 1{A = a} / e - 1, if only the chosen arms' propensities are known.
+    """Sums over rounds of 1{A = a} / e - 1, for use if only the chosen arms' propensities are known.
 
-    Shapes: action (T,), propensity (T,), possible (T, K), all by default; returns the sums (K,) and their
-    sums of products (K, K).
-
-    In each round, the chosen arm has 1 / e - 1 and every other possible arm -1.
+    Shapes: action (T,), propensity (T,), possible (T, K), by default all arms; returns the sums (K,), and the
+    sums of products of their terms (K, K). In each round, the term is 1 / e - 1 for the chosen arm and -1 for
+    every other possible arm.
     """
     if possible is not None:
         terms = -possible.astype(np.float64)
@@ -189,20 +186,19 @@ def inverse_sums(
 def inverse_products(
     rounds: float, count: FloatArray, total: FloatArray, squares: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Inverse sums and their products, from rounds by arm and sums of 1 / e - 1 and its square; (K,) each."""
+    """The same from each arm's count and its sums of 1 / e - 1 and of the squares; all shapes (K,)."""
     products = rounds - count[:, None] - count[None, :] - total[:, None] - total[None, :]
     np.fill_diagonal(products, squares + rounds - count)
     return total - (rounds - count), products
 
 
 def log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR) -> FloatArray:
-    """Evidence against the propensities after each round: a test martingale.
+    """Log of a test martingale, the evidence against the propensities after each round.
 
-    Shapes: action (T,), propensities (T, K); returns (T,).
-
-    If e are the probabilities of the choices given the past, each factor has mean 1 given the past, for any
-    design. By Ville's inequality, the probability that the product ever reaches 1 / alpha is at most alpha,
-    so 1 over its maximum is an exact p-value at any round.
+    Shapes: action (T,), propensities (T, K); returns (T,). If the propensities are the probabilities of the
+    choices given the past, each factor has mean 1 given the past, for any design. By Ville's inequality, the
+    probability that the product ever reaches 1 / alpha is at most alpha, so 1 over its maximum is an exact
+    p-value at any round.
     """
     path = np.zeros(len(action))
     _bet(action, propensities, prior, path)
@@ -221,19 +217,19 @@ def _bet(action: IntArray, propensities: FloatArray, prior: float, path: FloatAr
 
 
 _LEAST_SPREAD = 5.0
-"""Variance of an arm's count below which its distribution is not approximately chi-squared."""
+"""If an arm's count has a smaller variance, the statistic is not approximately chi-squared."""
 CALIBRATION, RATIO, ANYTIME = "propensity calibration", "sample ratio", "sample ratio, anytime"
 
 
 def choice_checks(
     log: AdaptiveLog, every: FloatArray | None, shares: FloatArray | None, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """Checks for a log's rounds; every has shape (T, K), shares (K,) for a declared allocation."""
+    """Checks of a log's choices; every (T, K) contains propensities, shares (K,) a declared allocation."""
     return [*_calibration(log, every, tables), *_sample_ratio(log, every, shares)]
 
 
 def every_propensity(log: AdaptiveLog) -> FloatArray | None:
-    """Propensities of all arms; with two arms, they follow from that of the chosen one."""
+    """Propensities of all arms; if there are two arms, they follow from that of the chosen arm."""
     arrays = log.arrays
     if arrays.propensities is not None or arrays.propensity is None:
         return arrays.propensities
@@ -246,7 +242,7 @@ def every_propensity(log: AdaptiveLog) -> FloatArray | None:
 
 
 def no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
-    """Why choices cannot be checked against propensities; empty if they can."""
+    """The reason why choices cannot be checked against propensities; empty if they can."""
     known = log.arrays.propensity if every is None else every
     if known is None:
         return propensities.NONE()
@@ -276,7 +272,7 @@ def bin_checks(
     joint: Callable[[list[Bins], IntArray], ChiSquare | str],
     tables: dict[str, pd.DataFrame],
 ) -> list[Check]:
-    """One row per arm, based on its bins, and one for all together, from `joint`, or why there is none."""
+    """One row for each arm, based on its bins, and one for all arms, based on the result of `joint`."""
     checks, found, codes = [], [], []
     for code, own in enumerate(bins):
         arm = str(log.arms[code])
@@ -301,12 +297,12 @@ def bin_checks(
 
 
 def few_choices() -> str:
-    """Whether there are too few random choices for a test of counts."""
+    """The statement that random choices are too few for a test of counts."""
     return claims.FEW_CHOICES(least=LEAST_VARIANCE)
 
 
 def _not_trusted() -> tuple[str, ...]:
-    """The meaning of a contradiction between choices and propensities, and where to look."""
+    """What a contradiction between choices and propensities means, and where to look for its cause."""
     return claims.NOT_TRUSTED(), claims.HOW_LOGGED()
 
 
@@ -318,7 +314,7 @@ def _bin_table(log: AdaptiveLog | Sums, found: list[Bins], codes: list[int]) -> 
 
 
 def inverse_checks(log: AdaptiveLog | Sums, total: FloatArray, covariance: FloatArray) -> list[Check]:
-    """Sums of inverse propensities, if those of unchosen arms are unknown.
+    """Rows on sums of inverse propensities, if the propensities of unchosen arms are unknown.
 
     Shapes: total (K,), covariance (K, K).
     """
@@ -348,14 +344,14 @@ def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray
 
 
 def no_ratio(reason: str) -> list[Check]:
-    """Why counts cannot be checked."""
+    """Rows that state why counts cannot be checked."""
     return [Check(name, "all arms", claims=(reason,)) for name in (RATIO, ANYTIME)]
 
 
 def ratio_checks(
     counts: FloatArray, total: FloatArray, products: FloatArray, wealth: float, *, declared: bool
 ) -> list[Check]:
-    """The arms' counts compared with sums of propensities and of their products.
+    """Rows that compare the arms' counts with sums of propensities.
 
     Shapes: counts, total (K,), products (K, K).
     """
@@ -372,6 +368,6 @@ def ratio_checks(
 
 
 def _products(whole: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
-    """Sums over rounds of propensities and of their products; whole is (T, K), or (1, K) for all rounds."""
+    """Sums of propensities and of their products over rounds; whole (T, K), or (1, K) if constant."""
     times = float(rounds) if len(whole) == 1 else 1.0
     return np.einsum("tk->k", whole) * times, (whole.T @ whole) * times

@@ -1,4 +1,4 @@
-"""The table of checks that `diagnose` makes on a log, and the inputs to the notes under it."""
+"""The table of the checks that `diagnose` performs on a log, and the facts for the notes under it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One row of a diagnosis.
+    """A row of a diagnosis.
 
-    Its claims state the finding and its consequences, or the reason why the check does not apply.
+    The claims of a row state the finding and its consequences, or the reason why the check does not apply.
     """
 
     name: str
@@ -55,7 +55,7 @@ def tests_among(checks: Sequence[Check]) -> int:
 
 
 def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
-    """Checks with Holm's p-values over all of them, and the tests' verdicts."""
+    """The checks with Holm-adjusted p-values over all tests, and with the verdicts of the tests."""
     adjusted = adjusted_logs(np.array([check.log_pvalue for check in checks], dtype=np.float64), "holm")
     found = []
     for check, log_p in zip(checks, adjusted.tolist(), strict=True):
@@ -70,20 +70,20 @@ def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """Evidence from a log's propensities and rewards on the assumptions of its analysis.
+    """Evidence on the assumptions of an analysis, from the propensities and rewards of a log.
 
     Attributes
     ----------
     checks : tuple of Check
-        One row per check and arm.
+        The rows, one for each check and arm.
     questions : mapping of str to str
-        The question that each check answers, by its name.
+        The question that each check answers, keyed by the name of the check.
     alpha : float
-        Level of all tests in the table together, by Holm's method.
+        Joint level of all tests in the table, by Holm's method.
     tables : mapping of str to DataFrame
-        Tables behind the checks, where available: "calibration" (choices by bins of propensity), "decay"
-        (smallest propensities over time), "drift" (slopes, and detectable drift) and "arms" (pulls, effective
-        sample sizes, estimates).
+        Tables on which the checks are based, if available: "calibration" (choices by bins of propensity),
+        "decay" (smallest propensities over time), "drift" (slopes, and detectable drift) and "arms" (pulls,
+        effective sample sizes, estimates).
     notes : tuple of str
         Information needed to interpret the tests.
     """
@@ -100,7 +100,7 @@ class Diagnosis:
         return tuple(check for check in self.checks if check.verdict in (AGAINST, CAUTION))
 
     def check(self, name: str, term: Any = None) -> tuple[Check, ...]:
-        """Rows for a check.
+        """Return the rows for a check.
 
         Parameters
         ----------
@@ -112,12 +112,12 @@ class Diagnosis:
         Returns
         -------
         tuple of Check
-            Empty if this log has no row for that check, or the check has none for that term.
+            The rows; empty if the log has none for this check, or the check has none for this term.
 
         Raises
         ------
         ParameterError
-            If there is no check with that name, or no row for that term in any check.
+            If there is no check with this name, or no check has a row for this term.
         """
         problems = OneOf(*self.questions)("name", name)
         terms = tuple(dict.fromkeys(row.term for row in self.checks))
@@ -128,7 +128,7 @@ class Diagnosis:
         return tuple(row for row in self.checks if row.name == name and wanted in (None, row.term))
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame with one row per check and arm.
+        """Return the checks as a frame with one row for each check and arm.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class Diagnosis:
         )
 
     def summary(self) -> ResultSummary:
-        """The table, as text, Markdown, LaTeX, HTML or CSV; advice appears among the notes."""
+        """The table, which can be text, Markdown, LaTeX, HTML or CSV, with advice among its notes."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
@@ -161,7 +161,7 @@ class Diagnosis:
         return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
-        """Advice and reasons, each stated once, with the checks to which they refer."""
+        """Each piece of advice or reason, stated once with the checks to which it refers."""
         about: dict[str, dict[str, None]] = {}
         for check in self.checks:
             if check.advice:
@@ -177,7 +177,7 @@ class Diagnosis:
 
 
 def _row(check: Check, before: str) -> list[str]:
-    """Cells of a check; its name is omitted if it is the same as in the previous row."""
+    """The cells of a row; the name of the check is omitted if the previous row has the same name."""
     whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
     figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
     pvalues = [
@@ -189,7 +189,7 @@ def _row(check: Check, before: str) -> list[str]:
 
 
 class NotesFacts:
-    """Checks that were performed, and the tables behind them."""
+    """Facts about the checks that were performed, and about the tables on which they are based."""
 
     def __init__(
         self,
@@ -203,19 +203,19 @@ class NotesFacts:
 
     @property
     def tests(self) -> dict[str, Any]:
-        """Number of tests, and their joint level."""
+        """The number of tests and their joint level."""
         return {"tests": self._tests, "alpha": self.alpha} if self._tests else {}
 
     @property
     def _missed(self) -> FloatArray:
-        """Detectable drift, for each arm and for all; empty without such tests."""
+        """Detectable drift for each arm and for all arms together; empty if there are no tests of drift."""
         frame = self.tables.get("drift")
         least = np.zeros(0) if frame is None else frame["could_be_missed"].to_numpy()
         return least if np.isfinite(least).any() else np.zeros(0)
 
     @property
     def missed(self) -> dict[str, Any]:
-        """The smallest detectable drift, for all arms together or for the only one."""
+        """The smallest detectable common drift, or the smallest detectable drift of the only arm."""
         drift = "common drift" if len(self._missed) > 1 else "drift"
         return {"drift": drift, "least": self._missed[-1]} if len(self._missed) else {}
 

@@ -1,4 +1,4 @@
-"""Checks of a log: correct propensities, arms that do not change, and enough rewards for weighting.
+"""Checks of a log: correct propensities, constant arms, and enough rewards for weighting.
 
 References
 ----------
@@ -70,14 +70,14 @@ def diagnose(
     log : AdaptiveLog or Sums
         The data.
     expected : array_like of shape (K,) or mapping of label to float, optional
-        Intended share of the rounds for each arm, in the order of ``log.arms`` or by label, for a design with
-        a fixed allocation; scaled to sum to 1. The counts are then compared with these shares instead of the
-        propensities.
+        For a design with a fixed allocation, the intended share of the rounds for each arm, in the order of
+        ``log.arms`` or by label; shares are scaled to sum to 1. Counts are compared with these shares instead
+        of the propensities.
     negative_control : str or sequence of str, optional
         Context columns that arms cannot have affected, such as measurements taken before the choice. Arms
         should not differ in them by more than their propensities explain.
     alpha : float
-        Level of all tests in the table together, between 0 and 0.5.
+        Joint level of all tests in the table, between 0 and 0.5.
 
     Returns
     -------
@@ -94,38 +94,38 @@ def diagnose(
 
     Notes
     -----
-    Calibration and sample ratio: if e(a) is the probability of arm a given the past, the sums of 1{A = a} -
-    e(a) over any rounds selected by the past are martingales, whatever the design and the rewards, with
-    predictable variance equal to the sum of e (1 - e). The anytime version is a test martingale and exact.
+    Calibration and sample ratio: if e(a) is the probability of arm a given the past, then sums of 1{A = a} -
+    e(a) over rounds that are selected by the past are martingales, whatever the design and the rewards, and
+    their predictable variance is the sum of e (1 - e). The anytime version is exact, because it is a test
+    martingale.
 
-    Negative controls: if x was determined before the choice, the sum of (x - mean x) (1{A = a} - e(a)) is a
-    martingale, too; ranks are used in place of x. The row shows the arm with the largest standardised sum,
-    and its p-value is multiplied by the number of arms; two arms count as one comparison.
+    Negative controls: if x was determined before the choice, the sum of (x - mean x) (1{A = a} - e(a)) is
+    also a martingale. Ranks are used in place of x. The row shows the arm with the largest standardised sum,
+    whose p-value is multiplied by the number of arms (two arms count as one comparison).
 
-    Drift: given the past, AIPW scores have the arm's mean as their expectation, so their regression on time
-    has slope 0 as long as the arm's mean is constant. Each arm has its own slope, estimated by least squares
-    with the weights of its scores; all arms together have a common slope, weighted by the inverse variances
-    of the individual ones: common drift, such as a season, appears there first. Weights that stabilise the
-    variance of the scores make the sums on which a slope is based jointly normal, however the propensities
-    change; the slope itself is normal if the propensities settle. The smallest drift that such a test detects
-    with probability 80%, at the level of Holm's first step, is given in standard deviations of an arm's
+    Drift: given the past, the expectation of an AIPW score is the arm's mean, so the regression of scores on
+    time has slope 0 if the arm's mean is constant. The slope of each arm is estimated by least squares with
+    the weights of its scores. The common slope of all arms, in which the slopes are weighted by their inverse
+    variances, is the first to show common drift, such as a season. With weights that stabilise the variance
+    of the scores, the sums on which a slope is based are jointly normal, however the propensities change. The
+    slope itself is normal if the propensities settle. For each test, the table gives the smallest drift that
+    is detected with probability 80% at the level of Holm's first step, in standard deviations of the arm's
     rewards. If there are contexts, the test also assumes that their distribution is constant over time.
 
-    Sample mean versus AIPW: the standard error is based on the contribution of each round to the difference;
-    the textbook formula for the difference of two variances is not valid under adaptive collection. The test
-    has the correct level for designs with stable arm counts (``audit.stability``). A rejection indicates that
-    adaptivity, drift or contexts affected the sample mean; the absence of a rejection does not imply that the
-    sample mean is unbiased (see ``audit.simulate_bias``).
+    Sample mean versus AIPW: the standard error is based on the contribution of each round to the difference.
+    The textbook formula, a difference of two variances, is not valid under adaptive collection. The test has
+    the correct level for designs with stable arm counts (``audit.stability``). A rejection indicates that
+    adaptivity, drift or contexts affected the sample mean. Without a rejection, the sample mean may still be
+    biased (see ``audit.simulate_bias``).
 
-    The same checks are available for sums by batch. Scores use the arm's mean over earlier batches and one
-    weight per batch, the time of a batch is that of its middle, and the anytime version bets at the start of
-    a batch. If propensities vary within batches, they are replaced by their mean over the batch, and a check
-    that needs the product of two arms' propensities says so.
+    The same checks are available for sums by batch. Scores then use the arm's mean over earlier batches and
+    one weight for each batch, the time of a batch is that of its middle, and the bets of the anytime version
+    are placed at the start of a batch. If propensities vary within batches, they are replaced by their mean
+    over the batch, and a check that needs the product of two arms' propensities says so.
 
-    If rewards are missing, the checks of means and drift are omitted, and the table says so. Chi-squared
-    tests are used to examine whether the share of missing rewards depends on the arm, or changes over time
-    within arms; if the expected count of a cell is small, exact tests are used instead, cell by cell and
-    given the margins.
+    If rewards are missing, the checks of means and drift are omitted, and the table says so. Instead,
+    chi-squared tests examine whether the share of missing rewards depends on the arm, or changes over time
+    within arms. If the expected count of a cell is small, each cell is tested exactly, given the margins.
 
     References
     ----------
@@ -204,7 +204,7 @@ def _with_missed(
     alpha: float,
     tables: dict[str, pd.DataFrame],
 ) -> list[Check]:
-    """All checks in the order of the table, with the drift that its tests could miss."""
+    """All checks in the order of the table, including the rows on the drift that its tests could miss."""
     scores = score_checks(log, scored, tables)
     after = [*decay_checks(log, decay, tables), *arms()]
     # Holm's first step divides alpha by the number of all tests in the table, so this row needs all others,
@@ -236,7 +236,7 @@ def _shares(log: AdaptiveLog | Sums, expected: Any) -> FloatArray | None:
 
 
 def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
-    """How the smallest propensity decreases; None if there are no propensities."""
+    """The rate at which the smallest propensities decrease; None if there are no propensities."""
     arrays = log.arrays
     if arrays.propensity is None:
         return None
@@ -248,7 +248,7 @@ def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
 def decay_checks(
     log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """The smallest propensities, and the rate at which they decrease."""
+    """Rows on the smallest propensities, and on the rate at which they decrease."""
     name = "decay of propensities"
     if decay is None:
         return [Check(name, "all arms", claims=(propensities.NONE(),))]
@@ -271,7 +271,7 @@ _OPTION = "negative_control"
 
 
 def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
-    """Context columns of a log that a user named, one or several; none by default."""
+    """The context columns that the user named as negative controls; none by default."""
     if named is None:
         return ()
     if isinstance(log, Sums):
@@ -296,7 +296,7 @@ def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
 
 
 def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
-    """One row per control, for the arm with the largest deviation, adjusted for the number of arms."""
+    """One row for each control, on the arm with the largest deviation; adjusted for the number of arms."""
     profile = profile_of(log)
     if reason := _untestable(profile):
         return [Check(CONTROL, name, claims=(reason,)) for name in names]

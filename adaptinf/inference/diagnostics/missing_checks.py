@@ -1,4 +1,4 @@
-"""Checks of missing rewards: their number, and whether it depends on the arm or on time.
+"""Checks of missing rewards: how many there are, and whether this depends on the arm or on time.
 
 References
 ----------
@@ -21,11 +21,11 @@ from adaptinf.typing import FloatArray, IntArray
 
 SHARE, ARMS, TIME = "missing rewards", "missing by arm", "missing by batch"
 _FEW = 5.0
-"""Expected number in a cell below which cells are tested exactly."""
+"""Cells are tested exactly if the expected count of some cell is below this value."""
 
 
 def missing_checks(log: AdaptiveLog) -> list[Check]:
-    """Share of missing rewards in each arm, and tests that it is the same in all arms, and over time."""
+    """Rows on the share of missing rewards by arm, with tests that it varies neither by arm nor over time."""
     observed, action = log.arrays.observed, log.arrays.action
     if observed is None:
         return []
@@ -49,7 +49,7 @@ def missing_checks(log: AdaptiveLog) -> list[Check]:
 
 
 def _place(log: AdaptiveLog) -> IntArray:
-    """Groups of consecutive batches or, without batches, of rounds; shape (T,)."""
+    """The group of consecutive batches (or rounds) to which each round belongs, shape (T,)."""
     batch = log.arrays.batch
     if batch is None or int(batch[-1]) == int(batch[0]):
         return stretches(np.ones(log.n_rounds))
@@ -57,9 +57,9 @@ def _place(log: AdaptiveLog) -> IntArray:
 
 
 def _tested(name: str, lost: FloatArray, rounds: FloatArray, differ: tuple[str, ...]) -> Check:
-    """Whether the share of lost rewards is the same in all rows of each column; lost, rounds (G, k).
+    """Test that the share of missing rewards is the same in all rows of each column; lost, rounds (G, k).
 
-    Cells with small expected numbers are tested one by one, exactly given the margins, with Bonferroni's
+    If some expected counts are small, each cell is tested exactly, given the margins, with Bonferroni's
     correction.
     """
     share = lost.sum(axis=0) / np.maximum(rounds.sum(axis=0), 1.0)

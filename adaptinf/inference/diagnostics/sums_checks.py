@@ -51,9 +51,9 @@ def batch_score_sums(cells: Cells, codes: IntArray, weights: FloatArray, group: 
 
     Shapes: codes (k,), weights (B, k), group (B,).
 
-    These are the sums of `passes.score_sums`, with weights h and times x common to all rounds of a batch (x
-    is the time of its middle) and with the scores of `batch_sums`: the contribution of a round to two errors
-    is then a product of two scores, whose sums over a batch are known.
+    The result is that of `score_sums` in `accumulators`, with the scores of `batch_sums`. Weights h and times
+    x are common to all rounds of a batch, whose time is that of its middle. Covariances therefore require
+    only the sums over a batch of products of two scores, which are known.
     """
     parts, h, n = score_parts(cells, codes, augmented=True), weights.copy(), cells.rounds[:, None]
     if cells.rounds[0] == 1.0:
@@ -99,8 +99,8 @@ def _change(
 
     Shapes: share (B, k), products (B, k, k), estimate, mean, pulls (k,); returns (k, k).
 
-    A round contributes 1{A = k} (y - mean) / pulls - share (score - estimate). For a round that chose arm l,
-    the score of k minus its estimate is d_k - c z, plus a z / e if k = l.
+    A round contributes 1{A = k} (y - mean) / pulls - share (score - estimate). If the round chose arm l, the
+    score of arm k minus its estimate is d_k - c z, plus a z / e if k = l.
     """
     about, far = parts.about, parts.level - mean
     d, c, a = parts.level - estimate, parts.loss[:, None], parts.gain[:, None]
@@ -117,7 +117,7 @@ def _change(
 def _group_variance(
     parts: ScoreParts, rounds: FloatArray, h: FloatArray, group: IntArray, mean: FloatArray
 ) -> FloatArray:
-    """Sums of squares of weighted scores minus their group's mean; mean (G, k), returns (G, k)."""
+    """Sums of squares of weighted scores about the means of their groups; mean (G, k), returns (G, k)."""
     found = np.zeros(mean.shape)
     for one, centre in enumerate(mean):
         squares = np.einsum("bkk->bk", score_products(parts, rounds, centre).cross)
@@ -126,9 +126,10 @@ def _group_variance(
 
 
 def largest_batch_wealth(pulls: FloatArray, shares: FloatArray, prior: float) -> float:
-    """Largest log wealth from bets placed at the start of each batch, at least 0.
+    """Largest log wealth from bets that are placed at the start of each batch; at least 0.
 
-    Shapes: pulls, shares (B, K), choices and the propensities common to all rounds of a batch.
+    Shapes: pulls, shares (B, K), the numbers of choices and the propensities that all rounds of a batch
+    share.
     """
     seen, due = np.full(pulls.shape, prior), np.full(pulls.shape, prior)
     np.cumsum(pulls[:-1], axis=0, out=seen[1:])
@@ -145,13 +146,13 @@ MOVEMENT = "shares within batches"
 # A p-value of 0 is replaced by the smallest positive double, whose logarithm is finite.
 _TINIEST = 5e-324
 _SAME = 1e-9
-"""Difference below which propensities are treated as equal."""
+"""Propensities are treated as equal if their difference is below this value."""
 
 
 def choice_checks_of_sums(
     sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]
 ) -> list[Check]:
-    """Choices against propensities, and the arms' counts; shares (K,) for a declared allocation."""
+    """Checks of choices against propensities, and of counts; shares (K,) is a declared allocation."""
     cells = sums.cells
     reason = ""
     if sums.propensity_status == "estimated" or sums.shares:
@@ -163,7 +164,7 @@ def choice_checks_of_sums(
 
 
 def _movement(sums: Sums) -> list[Check]:
-    """Whether shares change within batches, if they replace propensities and this was observed."""
+    """A row on whether shares, if they replace propensities, change within batches, if this is known."""
     if sums.share_movement is None:
         return []
     log_pvalue = math.log(max(sums.share_movement, _TINIEST))
@@ -187,13 +188,13 @@ def _calibration(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
 
 
 def _of_batches(cells: Cells) -> FloatArray:
-    """The propensities in each batch, averaged if they vary; (B, K)."""
+    """The propensities in each batch, averaged over its rounds if they vary; shape (B, K)."""
     # The computed mean of equal numbers may differ from them by rounding and fall into the next bin.
     return np.where(cells.constant, cells.smallest, cells.expected / cells.rounds[:, None])
 
 
 def _bins(cells: Cells, mean: FloatArray) -> list[Bins | None]:
-    """Choices of every arm against its propensities, by the batch's mean propensity; mean (B, K)."""
+    """Choices of each arm compared with its propensities, by bins of the batch's mean propensity (B, K)."""
     place, found = np.searchsorted(EDGES, mean), []
     for k in range(mean.shape[1]):
         chance = cells.spread[:, k] > 0.0
@@ -206,7 +207,7 @@ def _bins(cells: Cells, mean: FloatArray) -> list[Bins | None]:
 
 
 def _joint(cells: Cells, mean: FloatArray, bins: list[Bins]) -> ChiSquare:
-    """Test for all bins of several arms together; mean (B, k), constant over the rounds of a batch."""
+    """Joint test for all bins of several arms; mean (B, k), the propensities that a batch's rounds share."""
     starts = np.concatenate([[0], np.cumsum([part.rounds.size for part in bins])])
     share = np.zeros((len(mean), starts[-1]))
     for k, (part, start) in enumerate(zip(bins, starts[:-1], strict=True)):
@@ -241,7 +242,7 @@ def _ratio(cells: Cells, shares: FloatArray | None, reason: str) -> list[Check]:
 
 
 def scored_sums(sums: Sums) -> Scored:
-    """Scores for the rounds behind sums."""
+    """Sums of scores for the rounds that were summed."""
     cells, profile = sums.cells, profile_of(sums)
     total = cells.moments[0].sum(axis=1)
     pulls = total[0]
@@ -259,7 +260,7 @@ def scored_sums(sums: Sums) -> Scored:
 
 
 def fitted_batch_decay(cells: Cells) -> Decay:
-    """How the smallest propensity decreases; the propensity of a batch is used for all of its rounds."""
+    """The rate at which the smallest propensities decrease; all rounds of a batch have its propensity."""
     ends = np.cumsum(cells.rounds)
     starts = ends - cells.rounds
     smallest = np.where(cells.smallest > 0.0, cells.smallest, np.inf)
@@ -271,7 +272,7 @@ def fitted_batch_decay(cells: Cells) -> Decay:
 
 
 def arm_checks_of_sums(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    """Effective sample sizes and overlap."""
+    """Rows on effective sample sizes and overlap."""
     cells = sums.cells
     pulls, gain, squares = (part.sum(axis=0) for part in cells.moments[:3, 0])
     size = gain**2 / np.where(squares > 0.0, squares, 1.0)

@@ -22,13 +22,13 @@ _TINY = 1e-30
 class BoundedDifferenceReference:
     """Tests and intervals for a difference between two means of independent rewards in [0, 1].
 
-    A difference d is rejected at level alpha if, for all pairs of true means that differ by d and lie within
-    their own intervals at joint level 1 - alpha/20, Chernoff's bound on the tail of the observed difference
-    is below 19/40 alpha. Bernoulli rewards have the largest moment generating function among all rewards in
+    A difference d is rejected at level alpha if Chernoff's bound on the tail of the observed difference is
+    below 19/40 alpha for all pairs of true means that differ by d and lie in their own intervals, whose joint
+    level is 1 - alpha/20. Bernoulli rewards have the largest moment generating function among all rewards in
     [0, 1] with the same mean, so the bound holds for every reward distribution on [0, 1] and every sample
-    size. It exceeds the exact tail for 0/1 rewards by a small factor: it is conservative at the usual levels
-    and nearly sharp far in the tail, where a normal approximation cannot be trusted and the difference of two
-    separate intervals loses half of the exponent.
+    size. For 0/1 rewards, the bound exceeds the exact tail by a small factor. The bound is conservative at
+    the usual levels, and nearly sharp far in the tail, where a normal approximation cannot be trusted and a
+    combination of two separate intervals would lose half of the exponent.
 
     Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables. JASA 58, 13-30.
 
@@ -82,7 +82,7 @@ class _Pair(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether both arms have a reward."""
+        """Whether both arms have at least one reward."""
         return self.trials >= 1.0 and self.control_trials >= 1.0
 
 
@@ -109,7 +109,7 @@ def _log_pvalue(pair: _Pair, null: float) -> float:
 
 
 def _interval(pair: _Pair, log_alpha: float) -> tuple[float, float]:
-    """Limits of the set of differences not rejected; NaN if an arm has no rewards."""
+    """Limits of the set of differences that are not rejected; NaN if an arm has no rewards."""
     if not pair.known:
         return math.nan, math.nan
     nuisance = _nuisance(pair, log_alpha)
@@ -130,7 +130,7 @@ def _interval(pair: _Pair, log_alpha: float) -> tuple[float, float]:
 
 
 def _nuisance(pair: _Pair, log_alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Limits for both arms' true means, with joint error probability alpha/20."""
+    """Limits for the true means of both arms, with joint error probability alpha/20."""
     log_tail = math.log(0.25 * _NUISANCE_SHARE) + log_alpha
     return (
         _entropy_limits(pair.mean, pair.trials, log_tail),
@@ -161,9 +161,9 @@ def _chernoff(
     """Log of Chernoff's bound on P(difference of sample means >= observed), for the worst control mean.
 
     With a = lambda/n1 and b = lambda/n0, the exponent is n1 log(1 + (p + null)(e^a - 1)) + n0 log(1 + p
-    (e^(-b) - 1)) - lambda * observed. It is concave in p, with its maximum in closed form, and the maximum is
-    convex in lambda; its minimum is found by false position on the derivative. Every lambda gives a valid
-    bound.
+    (e^(-b) - 1)) - lambda * observed. It is concave in p, and its maximum over p has a closed form. This
+    maximum is convex in lambda; its minimum is found by the method of false position for the derivative.
+    Every lambda gives a valid bound.
     """
     n1, n0 = max(count, 1.0), max(control_count, 1.0)
     floor = min(low, high)
@@ -201,7 +201,7 @@ def _chernoff(
 
 
 def _entropy_limits(mean: float, count: float, log_tail: float) -> tuple[float, float]:
-    """Limits for a mean of rewards in [0, 1], where n KL(sample mean, p) = -log_tail."""
+    """Limits p for a mean of rewards in [0, 1], at which n KL(sample mean, p) = -log_tail."""
     budget = -log_tail / max(count, 1.0)
     return 1.0 - _upper_limit(1.0 - mean, budget), _upper_limit(mean, budget)
 
@@ -209,8 +209,7 @@ def _entropy_limits(mean: float, count: float, log_tail: float) -> tuple[float, 
 def _upper_limit(mean: float, budget: float) -> float:
     """The p above the mean with KL(mean, p) = budget, by Newton's method on u = log(1 - p).
 
-    There the divergence is convex and decreases as u increases; Newton's method converges from the left of
-    the root.
+    The divergence is convex and decreasing in u, so Newton's method converges from the left of the root.
     """
     rest = 1.0 - mean
     if rest <= 0.0:

@@ -1,4 +1,4 @@
-"""Inference on weighted sums of rare events: gamma limits for sums of Poisson counts; MOVER for differences.
+"""Inference on weighted sums of rare events: gamma limits for Poisson counts, and MOVER for differences.
 
 References
 ----------
@@ -27,12 +27,12 @@ _BISECTIONS = 64
 def gamma_limits(
     total: FloatArray, variance: FloatArray, largest: FloatArray, tail: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of the mean of a weighted sum of counts, each with error probability `tail`; (...,).
+    """Limits of the mean of a weighted sum of counts, each with error probability `tail`.
 
     `total` is the sum of the events' weights, `variance` that of their squares, and `largest` is the largest
-    possible weight of the next event. The lower limit is a quantile of the gamma distribution with the mean y
-    and variance v of the sum, the upper limit of that with mean y + w and variance v + w^2. If all weights
-    are equal, these are the exact limits of a Poisson mean.
+    possible weight of the next event. Call these y, v and w. The lower limit is a quantile of the gamma
+    distribution with mean y and variance v, and the upper limit is a quantile of the one with mean y + w and
+    variance v + w^2. If all weights are equal, these are the exact limits of a Poisson mean.
     """
     least = _gamma_quantile(total, variance, tail, special.gammaincinv)
     most = _gamma_quantile(total + largest, variance + largest**2, tail, special.gammainccinv)
@@ -51,12 +51,13 @@ def _gamma_quantile(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventSums:
-    """Sums over the rounds with an uncommon reward, in two parts for each of k estimates.
+    """Sums over the rounds with uncommon rewards (events), in two parts for each of k estimates.
 
     Shapes: total, variance, largest (k, 2).
 
-    The first part raises an estimate, and the second lowers it: `total` is what its events add, `variance`
-    the sum of the squares, and `largest` the most that one event could have added in a round.
+    Events of the first part raise an estimate, and events of the second lower it. For each part, `total` is
+    the sum of the events' contributions, `variance` the sum of their squares, and `largest` the largest
+    contribution that an event in any round could have made.
     """
 
     total: FloatArray
@@ -64,23 +65,24 @@ class EventSums:
     largest: FloatArray
 
     def of(self, rows: slice | BoolArray) -> EventSums:
-        """Those of some estimates."""
+        """The sums for some of the estimates."""
         return EventSums(self.total[rows], self.variance[rows], self.largest[rows])
 
     def enlarged(self, std_error: FloatArray) -> EventSums:
-        """With variances raised to the squared standard errors, where these are larger; (k,)."""
+        """The sums, with variances increased to the squared standard errors if these are larger."""
         known = self.variance.sum(axis=1)
         ratio = np.divide(std_error**2, known, out=np.ones(known.shape), where=known > 0.0)
         return replace(self, variance=self.variance * np.fmax(ratio, 1.0)[:, None])
 
 
 def event_sums(share: FloatArray, reward: FloatArray, values: tuple[float, float] | None = None) -> EventSums:
-    """Sums of the uncommon rewards behind k estimates; share (T, k), reward (T,).
+    """Sums of the uncommon rewards that enter k estimates; share (T, k), reward (T,).
 
-    `share` is the amount that a unit of a round's reward adds to an estimate. An event is a reward other than
-    the most common one among the rounds whose reward raises the estimate, or among those whose reward lowers
-    it; if none is common there, the sums are NaN. One more event could be as large as any reward of the log,
-    or as the two `values` that rewards take, which matters if they never differed.
+    `share` is the amount that one unit of a round's reward adds to an estimate. An event is a reward that
+    differs from the most common one among the rounds whose rewards raise the estimate, or among those whose
+    rewards lower it; if no reward is common there, the sums are NaN. A further event is assumed to be at most
+    as large as the largest reward in the log, or as the larger of the two `values` that rewards can take,
+    which matters if all rewards are equal.
     """
     sums = np.zeros((3, share.shape[1], 2))
     low, high = (np.inf, -np.inf) if values is None else values
@@ -97,9 +99,9 @@ def event_sums(share: FloatArray, reward: FloatArray, values: tuple[float, float
 
 
 def _sides(share: FloatArray, above: FloatArray, ends: FloatArray) -> FloatArray:
-    """Total, sum of squares and largest gain of the events that raise, and lower, an estimate; (3, 2).
+    """Total, sum of squares and largest gain of the events that raise or lower an estimate, shape (3, 2).
 
-    Shapes: share, above (n,), ends (2,), the largest and smallest that an event was in any round.
+    Shapes: share, above (n,), ends (2,). `ends` contains the largest and the smallest possible event.
     """
     gains, reach = share * above, share[:, None] * ends
     found = []
@@ -112,12 +114,12 @@ def _sides(share: FloatArray, above: FloatArray, ends: FloatArray) -> FloatArray
 def event_sums_of_cells(
     coefficient: FloatArray, moments: FloatArray, smallest: FloatArray, values: tuple[float, float]
 ) -> EventSums:
-    """Sums of the uncommon one of two `values` behind k estimates, from sums by batch and arm.
+    """Sums of uncommon rewards from which k estimates are computed, if rewards have two `values`.
 
-    Shapes: coefficient (B, k, S), what a unit of a reward adds to an estimate, times the propensity e of the
-    arm that was chosen; moments (5, 4, B, S), sums of y^j / e^p as in `Cells`, about 0; smallest (B, S).
+    Shapes: coefficient (B, k, S), the weight of a reward in an estimate, times the propensity e of the chosen
+    arm, moments (5, 4, B, S), sums of y^j / e^p as in `Cells`, about 0, smallest (B, S).
 
-    One more event could have had the smallest propensity of any cell.
+    It is assumed that one more event could have had the smallest propensity of any cell.
     """
     low, high = values
     step, sums = high - low, np.zeros((3, coefficient.shape[1], 2))
@@ -148,13 +150,14 @@ class EventSumReference:
 
     Shapes: estimate (k,), sums (k, 2).
 
-    The estimate is a sum over the events, with weights that depend on the past alone, apart from terms that
-    vary little if events are rare. If y_1, l_1 and u_1 are the total and the limits of the part that raises
-    it, and y_2, l_2 and u_2 those of the part that lowers it, the limits are
+    Apart from terms that vary little if events are rare, the estimate is a sum over the events, with weights
+    that depend on the past alone. Let y_1, l_1 and u_1 be the total and the limits of the part that raises
+    the estimate, and y_2, l_2 and u_2 those of the part that lowers it. By MOVER, the distances of the limits
+    from the estimate are
 
-        [(y_1 - l_1)^2 + (u_2 - y_2)^2]^(1/2) below and [(u_1 - y_1)^2 + (y_2 - l_2)^2]^(1/2) above
+        [(y_1 - l_1)^2 + (u_2 - y_2)^2]^(1/2) below and [(u_1 - y_1)^2 + (y_2 - l_2)^2]^(1/2) above.
 
-    the estimate (MOVER). P-values come from intervals by inversion.
+    P-values are obtained from intervals by inversion.
 
     Fay, M. P. and Feuer, E. J. (1997). Confidence intervals for directly standardized rates: a method based
     on the gamma distribution. Statistics in Medicine 16, 791-801.
@@ -167,7 +170,7 @@ class EventSumReference:
     statistic, normal, uses_std_error = "z", False, False
 
     def statistics(self, null: float) -> FloatArray:
-        """Normal quantiles of the p-values, with the sign of the distance, shape (k,)."""
+        """Normal quantiles of the p-values, with the sign of estimate minus null, shape (k,)."""
         tails = self.log_pvalues(null) - LOG_2
         sizes = [0.0 if tail >= -LOG_2 else normal_quantile(tail) for tail in tails.tolist()]
         return np.asarray(np.sign(self.estimate - null) * np.array(sizes) + 0.0 * tails, dtype=np.float64)
@@ -195,7 +198,7 @@ class EventSumReference:
 
     @np.errstate(under="ignore")
     def _reach(self, log_tail: FloatArray, side: FloatArray) -> FloatArray:
-        """Distance from the estimate to the lower limit if `side` is positive, or else to the upper; (k,)."""
+        """Distance from the estimate to the lower limit if `side` is positive, or else to the upper limit."""
         total = self.sums.total
         tail = np.where(log_tail < _LEAST, 0.0, np.exp(log_tail))[:, None]
         least, most = gamma_limits(

@@ -22,8 +22,9 @@ def confidence_set(
 ) -> tuple[tuple[float, float], ...]:
     """Ratios b for which effect - b received is within `quantile` standard errors of 0, as intervals.
 
-    Shapes: covariance of the two effects (2, 2). The set is one interval if the denominator is far enough
-    from 0, and otherwise two rays or the whole line; it is empty if a number is unknown.
+    The covariance of the two effects has shape (2, 2). The set is one interval if the denominator is far
+    enough from 0; otherwise, it consists of two rays or is the whole line. It is empty if a number is
+    unknown.
     """
     v_effect, v_both, v_received = covariance[0, 0], covariance[0, 1], covariance[1, 1]
     square = quantile**2
@@ -54,7 +55,7 @@ def confidence_set(
 class AndersonRubinReference:
     """Tests for a ratio of two effects using the t distribution of effect - ratio * received.
 
-    It is asymptotic in the two effects, but not in their ratio: the denominator may be 0.
+    The distribution is asymptotic for the two effects, but not for their ratio, so the denominator may be 0.
     """
 
     effect: float
@@ -66,7 +67,7 @@ class AndersonRubinReference:
     statistic, normal, uses_std_error = "t", False, False
 
     def statistics(self, null: float) -> FloatArray:
-        """Distance of effect - null * received from 0 in standard errors, shape (1,)."""
+        """Distance of effect - null * received from 0, in standard errors; shape (1,)."""
         weights = np.array([1.0, -null])
         variance = float(weights @ self.covariance @ weights)
         size = math.sqrt(variance) if variance > 0.0 else math.nan
@@ -78,19 +79,19 @@ class AndersonRubinReference:
         return log_student_pvalue(self.statistics(null), np.array([self.df]))
 
     def confidence_set(self, log_alpha: float) -> tuple[tuple[float, float], ...]:
-        """The ratios not rejected at level exp(log_alpha), as intervals in order."""
+        """The ratios that are not rejected at level exp(log_alpha), as intervals in order."""
         quantile = float(np.ravel(student_quantile(log_alpha - LOG_2, np.array([self.df])))[0])
         return confidence_set(self.effect, self.received, self.covariance, quantile)
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """The smallest interval containing the confidence set, shape (1, 2); it may be unbounded."""
+        """The smallest interval that contains the confidence set, shape (1, 2); it may be unbounded."""
         found = self.confidence_set(log_alpha)
         return np.array([[found[0][0], found[-1][1]]]) if found else np.full((1, 2), np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogRatioReference:
-    """Tests and intervals for a ratio of two positive means minus 1, by the t distribution of its logarithm.
+    """Tests and intervals for a ratio of positive means, minus 1, by the t distribution of the log ratio.
 
     `error` is the standard error of the logarithm, by the delta method.
     """
@@ -103,7 +104,7 @@ class LogRatioReference:
     statistic, normal, uses_std_error = "t", False, False
 
     def statistics(self, null: float) -> FloatArray:
-        """Distance of the log ratio from its null in standard errors, shape (1,)."""
+        """Distance of the log ratio from its null value, in standard errors; shape (1,)."""
         if null <= -1.0:
             return np.array([math.inf])
         return np.array([(math.log(self.ratio) - math.log1p(null)) / self.error])

@@ -1,4 +1,4 @@
-"""Reference distributions: one object gives both p-values and intervals, so that they always agree.
+"""Reference distributions: one object computes both p-values and intervals, so that they always agree.
 
 Everything is computed on the log scale. A p-value that will be corrected for adaptivity must be accurate far
 in the tail, where the probability itself would underflow.
@@ -37,7 +37,7 @@ _LARGE = 1e300
 class Reference(Protocol):
     """The distribution behind the p-values and intervals for k terms.
 
-    ``log_pvalues(null) <= log_alpha`` holds exactly when ``interval(log_alpha)`` excludes the null.
+    ``log_pvalues(null) <= log_alpha`` holds if and only if ``interval(log_alpha)`` excludes the null.
     """
 
     @property
@@ -64,12 +64,12 @@ class Reference(Protocol):
         """Natural logarithms of the two-sided p-values, shape (k,)."""
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """Intervals at level 1 - exp(log_alpha), shape (k, 2); rows are NaN if there are none."""
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); rows without an interval are NaN."""
 
 
 @runtime_checkable
 class AdjustedReference(Protocol):
-    """A reference whose tests use numbers other than the displayed estimates and standard errors."""
+    """A reference whose tests do not use the displayed estimates and standard errors."""
 
     def statistics(self, null: float) -> FloatArray:
         """Distances from the null in standard errors, shape (k,)."""
@@ -78,14 +78,13 @@ class AdjustedReference(Protocol):
 class EnclosedReference:
     """Base class of references that can bound their intervals without computing them.
 
-    This is not a protocol, because it is checked in every fit, and checking whether a class has a method is
-    slow.
+    This is a class and not a protocol, because it is checked in every fit, and checking a protocol is slow.
     """
 
     __slots__ = ()
 
     def enclosure(self, log_alpha: float) -> FloatArray:
-        """Bounds on the intervals at level 1 - exp(log_alpha), infinite at worst; (k, 2)."""
+        """Bounds on the intervals at level 1 - exp(log_alpha), which may be infinite; shape (k, 2)."""
         raise NotImplementedError
 
 
@@ -93,7 +92,7 @@ class EnclosedReference:
 class NormalReference:
     """Two-sided normal tests and intervals.
 
-    These are asymptotic, and not reliable far in the tail.
+    The tests are asymptotic, and not reliable far in the tail.
     """
 
     estimate: FloatArray
@@ -119,9 +118,9 @@ class NormalReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudentReference:
-    """Two-sided t-tests and intervals.
+    """Two-sided t tests and intervals.
 
-    These are exact for normal rewards of equal variance within an arm, and otherwise asymptotic.
+    The tests are exact for normal rewards with equal variance within an arm, and otherwise asymptotic.
     """
 
     estimate: FloatArray
@@ -150,7 +149,7 @@ class StudentReference:
 class BinomialReference:
     """Central exact tests of success rates, with Clopper-Pearson intervals.
 
-    The p-value is twice the smaller tail, capped at 1, so it is at most alpha exactly when the
+    The p-value is twice the smaller tail, but at most 1. The p-value is at most alpha if and only if the
     Clopper-Pearson interval excludes the null. The intervals are exact for independent binary rewards, given
     the action history.
     """
@@ -179,7 +178,7 @@ class BinomialReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OfAnother:
-    """A distribution derived from another one."""
+    """A distribution that is derived from another one."""
 
     inner: Reference
 
@@ -213,7 +212,8 @@ class _OfAnother:
 class RecodedReference(_OfAnother):
     """A distribution for rewards of 0 or 1, applied to rewards that take two other values.
 
-    Means of values a and b are a + (b - a) times those of 0 and 1; differences of means have origin 0.
+    The mean of rewards a and b is a + (b - a) times the mean of rewards 0 and 1; for differences of means,
+    the origin is 0.
     """
 
     origin: float
@@ -230,7 +230,7 @@ class RecodedReference(_OfAnother):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialReference(_OfAnother):
-    """A distribution in which some terms must not be used; hidden has shape (k,)."""
+    """A distribution without results for the terms that are hidden; hidden has shape (k,)."""
 
     hidden: BoolArray
 
@@ -244,7 +244,7 @@ class PartialReference(_OfAnother):
 
 
 def recoded(reference: Reference, origin: float, step: float) -> Reference:
-    """The distribution itself if rewards are 0 or 1, otherwise adapted to their coding."""
+    """The distribution itself if rewards are 0 or 1; otherwise, the distribution adapted to their coding."""
     return reference if (origin, step) == (0.0, 1.0) else RecodedReference(reference, origin, step)
 
 
@@ -259,7 +259,7 @@ def _usable(std_error: FloatArray) -> FloatArray:
 
 
 def _store(reference: object, **arrays: FloatArray) -> None:
-    """Set read-only float arrays of one common shape (k,) on a frozen reference."""
+    """Store float arrays, broadcast to a common shape (k,) and read-only, in a frozen reference."""
     shaped = [np.array(x, dtype=float, ndmin=1) for x in arrays.values()]
     if any(one.shape != shaped[0].shape for one in shaped):
         shaped = [one.copy() for one in np.broadcast_arrays(*shaped)]
@@ -276,12 +276,12 @@ def _check_counts(subject: str, successes: FloatArray, trials: FloatArray) -> No
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EndsReference:
-    """Two-sided tests and intervals that are valid wherever the truth lies between two ends.
+    """Two-sided tests and intervals that are valid wherever the truth lies between two estimates.
 
-    The interval extends from the lower limit of the lowest estimate to the upper limit of the highest one: it
-    covers everything between the ends with at least its level, because each limit fails with half of the
-    error probability. The p-value of a null between the two estimates is 1, and that of any other null is the
-    p-value for the nearer estimate.
+    The interval extends from the lower limit of the lowest estimate to the upper limit of the highest one.
+    Each limit fails with half of the error probability, so the interval covers every value between the ends
+    with at least its level. The p-value of a null between the two estimates is 1, and that of any other null
+    is the p-value for the nearer estimate.
 
     Shapes: lowest, highest, and their standard errors (k,).
     """
@@ -310,7 +310,7 @@ class EndsReference:
         return self.low.statistic
 
     def statistics(self, null: float) -> FloatArray:
-        """Distances from the null to the nearer end in standard errors, 0 between the ends; shape (k,)."""
+        """Distances of the nearer end from the null in standard errors, or 0 between the ends; shape (k,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             below = (self.lowest - null) / self.lowest_error
             above = (self.highest - null) / self.highest_error
@@ -329,7 +329,7 @@ class EndsReference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedReference:
-    """Distributions of single terms, stacked; estimate, std_error and df have shape (k,).
+    """The distributions of k separate terms; estimate, std_error and df have shape (k,).
 
     `df` contains their degrees of freedom, infinite if a distribution has none.
     """
@@ -341,7 +341,7 @@ class JoinedReference:
 
     @property
     def name(self) -> str:
-        """Names of the distributions, each once."""
+        """Names of the distributions, each of which appears once."""
         return ", ".join(dict.fromkeys(part.name for part in self.parts))
 
     @property
@@ -383,7 +383,7 @@ class JoinedReference:
 
 
 def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArray) -> Reference:
-    """The joint reference for k terms from those of each; estimate and std_error have shape (k,)."""
+    """One reference for k terms, from a reference for each; estimate and std_error have shape (k,)."""
     if all(isinstance(part, NormalReference) for part in parts):
         return NormalReference(estimate, std_error)
     df = np.array([_freedom(part) for part in parts])
@@ -393,7 +393,7 @@ def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArr
 
 
 def _freedom(part: Reference) -> float:
-    """Degrees of freedom of a term's distribution, or of its underlying distribution; infinite if none."""
+    """Degrees of freedom of a term's distribution, or of the underlying one; infinite if it has none."""
     inner = part.inner if isinstance(part, RecodedReference) else part
     df = getattr(inner, "df", None)
     return np.inf if df is None else float(np.ravel(df)[0])

@@ -1,4 +1,4 @@
-"""The shape of a sample, regardless of the coding of its values: two values, rare outcomes, skewness."""
+"""The shape of a sample, however its values are coded: two values, rare outcomes, and skewness."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from adaptinf.typing import FloatArray, IntArray
 _NO_PULL = 1e-9
 _FEW_CELLS, _MANY_CELLS = 16, 256
 _BLOCK = 1 << 17
-"""Number of values per block, chosen so that temporaries stay in the processor's cache."""
+"""Number of values in a block, chosen so that temporary arrays fit into the processor's cache."""
 
 
 def two_values(values: FloatArray) -> tuple[float, float] | None:
-    """The two values in a sample; 0 and 1 if it contains only one of these; values (n,).
+    """The two values that a sample takes, or None if these are not known; values has shape (n,).
 
-    None if it takes more values, or only one value other than 0 or 1, because the second value is then
-    unknown.
+    If the sample contains only 0 or only 1, the two values are 0 and 1. The two values are unknown if all
+    entries have another value, and do not exist if there are more than two.
     """
     if values.size == 0:
         return 0.0, 1.0
@@ -31,13 +31,13 @@ def two_values(values: FloatArray) -> tuple[float, float] | None:
 
 
 def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
-    """Number of outcomes other than the most common one in each cell; infinite if none is common.
+    """Number of uncommon outcomes in each cell; infinite if no outcome is common.
 
     Shapes: cell, values (n,); returns (n_cells,).
 
-    An outcome is common if it makes up at least half of a cell of two or more. With two values, the other
-    outcomes are the successes or the failures, whichever are fewer. A common outcome is one of the two middle
-    values in sorted order, so nothing else needs to be counted.
+    An outcome is common if at least half of the two or more values in a cell are equal to it. If rewards take
+    two values, the uncommon outcomes are the successes or the failures, whichever are fewer. A common outcome
+    is one of the two middle values in sorted order, so nothing else needs to be counted.
     """
     if n_cells > _MANY_CELLS:
         return _uncommon_in_order(cell, values, n_cells)
@@ -50,7 +50,7 @@ def uncommon_outcomes(cell: IntArray, values: FloatArray, n_cells: int) -> Float
 
 
 def common_outcome(values: FloatArray) -> float | None:
-    """The value of at least half of the outcomes, None if there is none; reorders the values, (n,)."""
+    """The value of at least half of the outcomes, or None; the values, shape (n,), are reordered."""
     if values.size < 2:
         return None
     middle = sorted({values.size // 2, (values.size - 1) // 2})
@@ -61,7 +61,7 @@ def common_outcome(values: FloatArray) -> float | None:
 
 
 def _uncommon_in_order(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
-    """`uncommon_outcomes` for many cells at once: an outcome is a run of equal values in sorted order."""
+    """`uncommon_outcomes` for many cells at once, by counting runs of equal values in sorted order."""
     order = np.lexsort((values, cell))
     cell, values = cell[order], values[order]
     new = np.ones(len(cell), dtype=bool)
@@ -82,7 +82,7 @@ def _values_of_cells(cell: IntArray, values: FloatArray, n_cells: int) -> Iterat
 
 
 def rows_of_cells(cell: IntArray, n_cells: int) -> list[IntArray]:
-    """Rows of each cell, in their order; cell (n,)."""
+    """The rows of each cell, in their original order; cell has shape (n,)."""
     small = cell.astype(np.uint16) if n_cells <= np.iinfo(np.uint16).max else cell
     order = np.argsort(small, kind="stable")
     return np.split(order, np.cumsum(np.bincount(cell, minlength=n_cells))[:-1])
@@ -104,9 +104,9 @@ def squared_skewness(values: FloatArray) -> float:
 def skewness_doubt(squared: float, count: float) -> float:
     """Relative standard error of the third moment of a sample with this squared skewness; at most 1.
 
-    The variance of the third moment of n values is at most 1/n times their sixth moment. That is estimated
-    very poorly if tails are heavy, so the one of a gamma distribution with skewness g is used, in standard
-    units 15 + 32.5 g^2 + 7.5 g^4.
+    The variance of the third moment of n values is at most 1/n times their sixth moment. Since the sample's
+    sixth moment is a very poor estimate if tails are heavy, that of a gamma distribution with skewness g is
+    used; in standard units, it is 15 + 32.5 g^2 + 7.5 g^4.
     """
     if not squared > 0.0 or count <= 0.0:
         return 1.0
@@ -114,10 +114,10 @@ def skewness_doubt(squared: float, count: float) -> float:
 
 
 def combined_skewness(skewness: FloatArray, variance: FloatArray) -> FloatArray:
-    """Sum of the squares of what independent parts add to the skewness of their sum.
+    """Sum of squares of the contributions of independent parts to the skewness of their sum.
 
-    Shapes: skewness (k, m), the squared skewness of the parts, and variance (k, m), up to a factor; returns
-    (k,). A part with the share r of the variance adds r^(3/2) times its skewness.
+    Shapes: skewness (k, m), the squared skewness of the parts; variance (k, m), up to a factor; returns (k,).
+    A part with a share r of the variance contributes r^(3/2) times its skewness.
     """
     total = variance.sum(axis=1, keepdims=True)
     share = np.divide(variance, total, out=np.zeros(variance.shape), where=total > 0.0)
@@ -125,7 +125,7 @@ def combined_skewness(skewness: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def central_moments(values: FloatArray, origin: float, scale: float) -> tuple[float, float, float]:
-    """Second, third and fourth central moments of (values - origin) / scale, without a copy; values (n,)."""
+    """Second, third and fourth central moments of (values - origin) / scale, computed without a copy."""
     blocks = [slice(first, first + _BLOCK) for first in range(0, values.size, _BLOCK)]
     moved = [((values[rows] - origin) / scale).sum() for rows in blocks]
     mean, sums = math.fsum(moved) / values.size, np.zeros(3)
@@ -139,14 +139,12 @@ def central_moments(values: FloatArray, origin: float, scale: float) -> tuple[fl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartShapes:
-    """Shape of k estimates that are sums of m parts.
+    """Errors, skewness and uncommon outcomes of k estimates that are sums of m parts.
 
-    Shapes: error, skewness (k, m), expected, combined, uncommon (k,).
-
-    `error` and `skewness` are those of the parts, computed from the influences of their rounds; `expected` is
-    the largest squared skewness of a part implied by the skewness of all rewards, and `combined` that of all
-    parts by `combined_skewness`; `uncommon` is the smallest number of outcomes in a part other than its most
-    common one.
+    Shapes: error, skewness (k, m), expected, combined, uncommon (k,). `error` and `skewness` are those of the
+    parts, computed from the influences of their rounds. The skewness of all rewards implies an expected
+    squared skewness of each part; `expected` is the largest of these, and `combined` is the result of
+    `combined_skewness`. `uncommon` is the smallest number of uncommon outcomes in a part.
     """
 
     error: FloatArray
@@ -160,13 +158,13 @@ class PartShapes:
 def part_shapes(
     part: IntArray, influence: FloatArray, pull: FloatArray, reward: FloatArray, size: int, skewness: float
 ) -> PartShapes:
-    """Shapes of estimates whose rounds are divided into parts, separately for each estimate.
+    """Compute `PartShapes` for estimates whose rounds are divided into parts, separately for each estimate.
 
     Shapes: part, influence, pull (n, k), reward (n,).
 
     `pull` is the absolute amount that one unit of the round's reward adds to the estimate; it is 0 for rounds
-    whose reward is not used. If c is this amount, a part is expected to have the squared skewness of the
-    rewards times (sum c^3)^2 / (sum c^2)^3; `skewness` is that of all rewards.
+    whose reward is not used. If c is this amount, the expected squared skewness of a part is that of all
+    rewards, `skewness`, times (sum c^3)^2 / (sum c^2)^3.
     """
     count = influence.shape[1]
     error, shape = np.zeros((count, size)), np.zeros((count, size))

@@ -1,4 +1,4 @@
-"""Inference on means of skewed rewards: Hall's cubic transformation; MOVER for sums of such means.
+"""Inference on means of skewed rewards by Hall's cubic transformation, and on sums of means by MOVER.
 
 References
 ----------
@@ -20,21 +20,20 @@ from adaptinf.typing import FloatArray, IntArray
 _BISECTIONS = 64
 _MOST_DOUBLINGS = 1000
 _QUARTILE = 0.6744
-"""Number below all Student quantiles at the largest alpha, 1/2; limits closer than this are interpolated."""
+"""Number below all Student quantiles for the largest alpha, 1/2; limits for smaller quantiles are
+interpolated."""
 _POINTS = np.concatenate((np.linspace(_QUARTILE, 20.0, 400), np.geomspace(20.0, 1e6, 100)))
-"""Quantiles at which limits must move outwards."""
+"""Quantiles at which limits are checked to move outwards."""
 _NEAR = np.geomspace(1e-9, 0.5, 40)
 _AROUND = np.concatenate((-_NEAR[::-1], _NEAR))
 
 
 def hall_quantile(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Quantile of a skewed studentised mean that replaces the symmetric quantile z; z, skewness (...,).
+    """Quantile of a skewed studentised mean that replaces the symmetric quantile z.
 
-    If g is the skewness, it is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] with the real cube root, and z where g
-    is
-    0. Because c - 1 = (c^3 - 1) / (c^2 + c + 1), that is 3 (z - g/6) / (c^2 + c + 1), no digits are lost at
-       small
-    g. It increases with z everywhere.
+    If g is the skewness, the quantile is x = (3/g) [(1 + g (z - g/6))^(1/3) - 1] with the real cube root c,
+    and z if g = 0. It is computed as 3 (z - g/6) / (c^2 + c + 1), because c - 1 = (c^3 - 1) / (c^2 + c + 1),
+    so no digits are lost for small g. The quantile increases with z everywhere.
     """
     shifted = z - skewness / 6.0
     with np.errstate(invalid="ignore", over="ignore"):
@@ -44,10 +43,10 @@ def hall_quantile(z: FloatArray, skewness: FloatArray) -> FloatArray:
 
 
 def hall_statistic(t: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Hall's transformation of a studentised mean, the inverse of `hall_quantile`; t, skewness (...,).
+    """Hall's transformation of a studentised mean, which is the inverse of `hall_quantile`.
 
-    t + g t^2/3 + g^2 t^3/27 + g/6 = [(1 + g t/3)^3 - 1] / g + g/6 increases with t. The factor of t in the
-    form computed here is at least 1/4, so it does not cancel.
+    The transformation t + g t^2/3 + g^2 t^3/27 + g/6 = [(1 + g t/3)^3 - 1] / g + g/6 increases with t. In the
+    form computed here, t has a factor of at least 1/4, so no digits cancel.
     """
     u = skewness * t / 3.0
     with np.errstate(over="ignore"):
@@ -60,11 +59,11 @@ class SkewedReference:
 
     Shapes: estimate, std_error, skewness, df (k,).
 
-    With influences d of an estimate Q, V = sum d^2, s = V^(1/2) and g = sum d^3 / V^(3/2), the studentised
-    error has, to first order, the distribution Phi(x) + g (2 x^2 + 1) phi(x) / 6, and its transform by
-    `hall_statistic` is normal up to the second order. The null is inside [Q - s x(z), Q - s x(-z)] exactly if
-    the transform h of (Q - null)/s is within z; the p-value is Student's for h. Student's t replaces the
-    normal distribution, for variances estimated from few rounds.
+    Let d be the influences of an estimate Q, V = sum d^2, s = V^(1/2) and g = sum d^3 / V^(3/2). To first
+    order, the studentised error has the distribution function Phi(x) + g (2 x^2 + 1) phi(x) / 6, and its
+    transform by `hall_statistic` is normal to second order. The null is inside [Q - s x(z), Q - s x(-z)] if
+    and only if the transform h of (Q - null)/s lies between -z and z, so the p-value is that of h. Student's
+    t is used instead of the normal distribution, because variances may be estimated from few rounds.
 
     Hall, P. (1992). On the removal of skewness by transformation. JRSS B 54, 221-228.
     """
@@ -109,15 +108,17 @@ class SkewedSumReference:
     Shapes: estimate (k,), std_error, skewness (k, m), df (k,), correlation (k, m, m).
 
     The sum has m parts, such as one mean and the negative of another, whose skewness has the opposite sign.
-    If the lower limits of the parts at quantile z are a_1, ..., a_m below their estimates, the lower limit of
-    the sum is the root of sum_ij r_ij a_i a_j below its estimate, where r are the correlations of the parts;
-    the upper limit is analogous. For a difference of two means, this is MOVER's
+    Let a_1, ..., a_m be the distances of the lower limits of the parts, at quantile z, from their estimates.
+    The distance of the lower limit of the sum from its estimate is then the square root of sum_ij r_ij a_i
+    a_j, where r contains the correlations of the parts. The upper limit is analogous. For a difference of two
+    means, the lower limit is MOVER's
 
-        d - [(q1 - l1)^2 + (u0 - q0)^2 - 2 r (q1 - l1)(u0 - q0)]^(1/2),
+        d - [(q1 - l1)^2 + (u0 - q0)^2 - 2 r (q1 - l1)(u0 - q0)]^(1/2).
 
-    and without skewness the interval of Student's t with the variance of the sum. Limits move outwards with
-    z, so p-values come from intervals by inversion; if the correlations would make the interval shorter
-    somewhere, they are multiplied by the largest factor that avoids this, which makes the interval longer.
+    Without skewness, the interval is that of Student's t with the variance of the sum. Limits move outwards
+    as z increases, so p-values are obtained from intervals by inversion. If the correlations would make the
+    interval shorter at some z, they are multiplied by the largest factor that avoids this, which makes the
+    interval longer.
 
     Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general
     approach. Statistics in Medicine 27, 1693-1702.
@@ -150,7 +151,7 @@ class SkewedSumReference:
 
     @np.errstate(under="ignore")
     def statistics(self, null: float) -> FloatArray:
-        """Student quantiles whose intervals end at the null, with the sign of the distance, shape (k,)."""
+        """Student quantiles of intervals that end at the null, with the sign of estimate minus null."""
         distance = self.estimate - null
         return np.asarray(np.sign(distance) * self._quantile(distance), dtype=np.float64)
 
@@ -167,7 +168,7 @@ class SkewedSumReference:
         return np.column_stack((self.estimate - below, self.estimate + above))
 
     def differences(self, rows: IntArray, columns: IntArray, df: FloatArray) -> SkewedSumReference:
-        """Distribution of some sums minus others that are independent of them; rows, columns, df (p,)."""
+        """Distribution of differences between independent sums at these positions; rows, columns, df (p,)."""
         # The constructor always sets this field; None is only its default argument.
         assert self.correlation is not None
         size = self.std_error.shape[1]
@@ -196,7 +197,7 @@ class SkewedSumReference:
         return np.where(np.isinf(largest), np.inf, reach)
 
     def _quantile(self, distance: FloatArray) -> FloatArray:
-        """The z at which a limit is as far from the estimate as the null, by bisection; distance (k,)."""
+        """The z at which a limit equals the null, found by bisection; distance, to the null, (k,)."""
         skewness = np.where(distance[:, None] > 0.0, self.skewness, -self.skewness)
         target = np.abs(distance)
         known = np.isfinite(target) & np.all(np.isfinite(self.std_error), axis=1)
@@ -236,9 +237,9 @@ def _nested(std_error: FloatArray, skewness: FloatArray, correlation: FloatArray
 
     Shapes: std_error, skewness (k, m), correlation (k, m, m); returns (k, m, m).
 
-    The square of the reach, sum_ij r_ij a_i a_j, increases where sum_i a_i a_i' >= -sum_(i != j) r_ij a_i
-    a_j'. All r_ij off the diagonal of a term are multiplied by the largest factor, at most 1, for which that
-    holds.
+    The squared distance of a limit from the estimate, sum_ij r_ij a_i a_j, increases if sum_i a_i a_i' is at
+    least -sum_(i != j) r_ij a_i a_j'. For each term, all r_ij off the diagonal are multiplied by the largest
+    factor, at most 1, for which this holds.
     """
     terms, size = std_error.shape
     others = correlation * (1.0 - np.eye(size))

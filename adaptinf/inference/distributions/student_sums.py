@@ -27,7 +27,7 @@ from adaptinf.typing import FloatArray
 NORMAL = 1e6
 """Degrees of freedom above which Student's distribution is treated as normal."""
 SMALLEST_TAIL = 1e-10
-"""Smaller tail probabilities are not resolved."""
+"""Smallest tail probability that is resolved."""
 
 _MANY = 200.0
 _LOG_TINY = math.log(1e-15)
@@ -43,9 +43,10 @@ class MeanStudent:
 
     Shapes: df (B,).
 
-    Tail probabilities come from the product of the characteristic functions by numerical inversion; their
-    absolute error is below 1e-12 (1e-9 with batches of more than 200 degrees of freedom). Beyond the largest
-    point that the quadrature can resolve, the tail at that point is returned, which is too large.
+    Tail probabilities are computed from the product of the characteristic functions by numerical inversion.
+    The absolute error of tail probabilities is below 1e-12, or 1e-9 if a batch has more than 200 degrees of
+    freedom. Beyond the largest point that the quadrature can resolve, the tail at that point is returned,
+    which is an upper bound.
     """
 
     def __init__(self, df: FloatArray) -> None:
@@ -54,7 +55,7 @@ class MeanStudent:
         self._top = _reach(*self._key)
 
     def tail(self, x: float) -> float:
-        """Probability of exceeding x."""
+        """Probability that the variable exceeds x."""
         panels = 64
         while panels < _MOST_PANELS and abs(x) * self._top > _PHASE * panels:
             panels *= 2
@@ -65,16 +66,16 @@ class MeanStudent:
         return upper if x >= 0.0 else 1.0 - upper
 
     def norm_tail(self, radius: float, dimension: int) -> float:
-        """Probability that a sum of n multivariate Student vectors, divided by sqrt(n), is longer.
+        """Probability that a sum of n multivariate Student vectors over sqrt(n) is longer than `radius`.
 
         The sum is also spherically symmetric, so the distribution of its length follows from the
-        characteristic function f of one coordinate: with h = dimension / 2 and the Bessel function J of order
+        characteristic function f of one coordinate. With h = dimension / 2 and the Bessel function J of order
         h,
 
             P(length <= r) = r^h / (2^(h - 1) Gamma(h)) integral of f(u) J(r u) u^(h - 1) over u > 0.
 
-        In one dimension, this is twice `tail`. Beyond the radius at which rounding errors could exceed 1e-11,
-        the tail at that radius is returned, which is too large.
+        In one dimension, the probability is twice `tail`. Beyond the radius at which rounding errors could
+        exceed 1e-11, the tail at that radius is returned, which is an upper bound.
         """
         half = 0.5 * dimension
         log_constant = -(half - 1.0) * LOG_2 - math.lgamma(half)
@@ -91,7 +92,7 @@ class MeanStudent:
         return min(1.0, max(1.0 - math.exp(half * math.log(point) + log_constant) * total, 0.0))
 
     def quantile(self, probability: float) -> float:
-        """Point that is exceeded with a probability in (0, 0.5]; NaN if that is too small to be resolved."""
+        """Point that is exceeded with this probability, in (0, 0.5]; NaN if it cannot be resolved."""
         if probability < SMALLEST_TAIL:
             return math.nan
         high = 2.0
@@ -110,8 +111,8 @@ class BatchedReference:
 
     Shapes: df (B,).
 
-    P-values below 2e-10 are not resolved if the distribution is not normal; they are reported as 2e-10
-    (larger with batches of three or four rewards), and there is no interval at smaller alphas.
+    If the distribution is not normal, p-values below 2e-10 are not resolved. They are reported as 2e-10 (or
+    more, for batches of three or four rewards), and there are no intervals for smaller alphas.
     """
 
     estimate: float
@@ -210,7 +211,7 @@ def _reach(df: tuple[float, ...], repeats: tuple[int, ...]) -> float:
 def _inversion(
     df: tuple[float, ...], repeats: tuple[int, ...], top: float, panels: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Nodes u, and quadrature weights times the characteristic function of the mean at u."""
+    """Nodes u, and at each node the quadrature weight times the characteristic function of the mean."""
     # Panels shrink towards 0, because with few degrees of freedom the transform is not smooth there.
     step = top / panels
     edges = np.concatenate(([0.0], step * 2.0 ** np.arange(-40.0, 0.0), np.linspace(step, top, panels)))
@@ -227,7 +228,7 @@ _SEED = 20_231_107
 _DIRECTIONS = 1 << 16
 _CELLS = 1 << 21
 _KEPT = 32
-"""Rank and size up to which directions are cached: 17 MB."""
+"""Largest rank and size for which directions are cached, which takes 17 MB."""
 _RANK = 1e-10
 
 
@@ -237,10 +238,11 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
     Shapes: correlation (k, k).
 
     Let Z = A g be the numerators, where g contains r independent normal variables and has direction u and
-    length R, and let s^2 be chi-squared divided by its degrees of freedom. The largest statistic is then
-    (R/s) max|Au|; R^2 / (r s^2) has the F distribution, whose tail is averaged over 65,536 directions
-    (Sobol). The result is accurate to about a relative 2e-4, and to the same number of digits far in the
-    tail. It is at least the probability for one test and at most Šidák's, which holds for t as well.
+    length R, and let s^2 be chi-squared divided by its degrees of freedom. The largest statistic is then R/s
+    times the largest absolute entry of A u. Since R^2 / (r s^2) has an F distribution, the tail of this
+    distribution is averaged over 65,536 directions from a Sobol sequence. The relative error of the result is
+    about 2e-4, also far in the tail. The result is at least the probability for one test, and at most Šidák's
+    bound, which is also valid for t.
     """
     size = len(correlation)
     factor = root_of(correlation)
@@ -258,9 +260,10 @@ def max_student_tail(correlation: FloatArray, df: float) -> Callable[[float], fl
 
 
 def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> float:
-    """Probability that the largest statistic exceeds a positive limit, from its squares in every direction.
+    """Probability that the largest statistic exceeds a positive limit, averaged over directions.
 
-    Shapes: squares (n,). Infinite degrees of freedom mean a known variance.
+    `squares` contains the largest squares by direction, shape (n,). If the variance is known, the degrees of
+    freedom are infinite.
     """
     with np.errstate(divide="ignore", under="ignore"):
         ratio = limit * limit / squares
@@ -269,7 +272,7 @@ def radial_tail(limit: float, squares: FloatArray, rank: int, df: float) -> floa
 
 
 def even_directions(rank: int, size: int) -> Iterable[FloatArray]:
-    """Directions that cover the sphere evenly, in blocks (n, rank) that suit work on n rows of some size."""
+    """Directions that cover the sphere evenly, in blocks of shape (n, rank)."""
     width = max(size, rank)
     return _kept_directions(rank) if width <= _KEPT else _directions(rank, width)
 
@@ -281,7 +284,7 @@ def _kept_directions(rank: int) -> tuple[FloatArray, ...]:
 
 
 def _directions(rank: int, width: int) -> Iterator[FloatArray]:
-    """Directions in blocks, shape (n, r), for products with a limited number of columns."""
+    """Blocks of directions, shape (n, r), for products whose number of columns is at most `width`."""
     from scipy.stats import qmc  # scipy.stats takes longer to load than the first table takes without it.
 
     points = qmc.Sobol(rank, seed=np.random.default_rng(_SEED))
@@ -292,13 +295,13 @@ def _directions(rank: int, width: int) -> Iterator[FloatArray]:
 
 
 def _largest_squares(factor: FloatArray) -> FloatArray:
-    """Largest squared entries of A u over directions u that cover the sphere evenly; factor (k, r)."""
+    """Largest squared entry of A u for each of the evenly spread directions u; factor, which is A, (k, r)."""
     size, rank = factor.shape
     return np.concatenate([np.square(factor @ u.T).max(axis=0) for u in even_directions(rank, size)])
 
 
 def root_of(covariance: FloatArray) -> FloatArray:
-    """A factor A of A A', without directions of zero variance; covariance (k, k), returns (k, r)."""
+    """A factor A with A A' equal to the covariance, without null directions; takes (k, k), returns (k, r)."""
     values, vectors = linalg.eigh(covariance)
     kept = values > _RANK * values[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

@@ -1,10 +1,10 @@
 """Tail probabilities in natural logs, accurate even where the probability itself underflows.
 
-The logarithm of the regularised incomplete beta function is used for both Student's t and the binomial
-distribution; both quantile functions solve for it with Newton steps that cannot overshoot.
+Student's t and the binomial distribution both use the logarithm of the regularised incomplete beta function,
+and both quantile functions invert it with Newton steps that cannot overshoot.
 
-Normal-Laplace distributions are those of privately released sums: the sampling error is close to normal and
-the noise of the release is Laplace. All computations are in logs and keep their relative precision far beyond
+Privately released sums have normal-Laplace distributions: the sampling error is close to normal, and the
+noise of the release is Laplace. All computations use logarithms, and keep their relative precision far beyond
 the point where the probability itself underflows.
 
 References
@@ -27,7 +27,7 @@ from scipy import special
 from adaptinf.typing import FloatArray
 
 LOG_2 = math.log(2.0)
-"""The logarithm of 2, for two-sided tests: subtracted from log levels, and added to log p-values."""
+"""The logarithm of 2; for two-sided tests, it is subtracted from log levels and added to log p-values."""
 
 # Smaller tails are computed in logarithms, because doubles end at 5e-324 and lose digits before.
 _UNDERFLOW = 1e-280
@@ -40,7 +40,7 @@ _LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def log_normal_tail(z: ArrayLike) -> FloatArray:
-    """Log of the standard normal upper tail at |z|."""
+    """Log of the standard normal upper tail at the absolute value of z."""
     return np.asarray(special.log_ndtr(-np.abs(np.asarray(z, dtype=float))), dtype=float)
 
 
@@ -55,7 +55,7 @@ def normal_quantile(log_tail: float) -> float:
 
 
 def log_student_tail(t: ArrayLike, df: ArrayLike) -> FloatArray:
-    """Log of the upper tail of Student's t at |t|."""
+    """Log of the upper tail of Student's t at the absolute value of t."""
     size, freedom = np.broadcast_arrays(np.abs(np.asarray(t, dtype=float)), np.asarray(df, dtype=float))
     result = np.full(size.shape, np.nan)
     normal = np.isposinf(freedom)
@@ -71,9 +71,10 @@ def log_student_pvalue(t: ArrayLike, df: ArrayLike) -> FloatArray:
 
 
 def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
-    """Ordinary tail probabilities from SciPy; all others from the logarithm of the incomplete beta function.
+    """Ordinary tail probabilities by SciPy, and all others by the logarithm of the incomplete beta function.
 
-    With many degrees of freedom, the argument of the latter is so close to 1 that few digits remain.
+    For many degrees of freedom, the argument of the incomplete beta function is so close to 1 that few digits
+    remain.
     """
     result = np.empty(t.shape)
     with np.errstate(divide="ignore"):
@@ -138,7 +139,7 @@ def student_quantile(log_tail: float, df: ArrayLike) -> FloatArray:
 
 
 def _student_ordinary(log_tail: float, df: FloatArray) -> FloatArray:
-    """SciPy's quantile and one Newton step on log t, because accuracy differs between versions of SciPy."""
+    """SciPy's quantile, improved by a Newton step in log t, because its accuracy depends on the version."""
     t = -special.stdtrit(df, math.exp(log_tail))
     tail = np.log(special.stdtr(df, -t))
     log_t = np.log(t)
@@ -147,7 +148,7 @@ def _student_ordinary(log_tail: float, df: FloatArray) -> FloatArray:
 
 
 def _student_newton(log_tail: float, df: FloatArray, start: float) -> FloatArray:
-    """Newton's method on log t, where the log tail is concave; from the right it never overshoots."""
+    """Newton's method in log t, where the log tail is concave; started on the right, it never overshoots."""
     log_t = np.full(df.shape, np.log(start))
     ceiling = np.log(np.finfo(float).max)
     last = np.full(df.shape, np.inf)
@@ -176,7 +177,7 @@ def _log_student_density(log_t: FloatArray, df: FloatArray) -> FloatArray:
 def log_binomial_tails(
     successes: ArrayLike, trials: ArrayLike, rate: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Logs of both binomial tails, each including the observed count."""
+    """Logs of the lower and the upper binomial tail, both of which include the observed count."""
     count, total, theta = np.broadcast_arrays(
         np.asarray(successes, dtype=float), np.asarray(trials, dtype=float), np.asarray(rate, dtype=float)
     )
@@ -204,7 +205,7 @@ def _masked(a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement: Flo
 def binomial_limits(
     successes: ArrayLike, trials: ArrayLike, log_tail: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Clopper-Pearson limits with the given log probability in each tail."""
+    """Clopper-Pearson limits for the given log probability of each tail."""
     count, total = np.broadcast_arrays(
         np.atleast_1d(np.asarray(successes, dtype=float)), np.asarray(trials, dtype=float)
     )
@@ -238,7 +239,7 @@ def log_betainc(a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement:
 def _log_betainc_far(
     a: FloatArray, b: FloatArray, log_x: FloatArray, log_complement: FloatArray
 ) -> FloatArray:
-    """Modified Lentz evaluation of the continued fraction, for x far below its mean."""
+    """Log of I_x(a, b) for x far below the mean, by Lentz's method for the continued fraction."""
     x = np.exp(log_x)
     front = a * log_x + b * log_complement - np.log(a) - special.betaln(a, b)
     numerator = np.ones(a.shape)
@@ -262,10 +263,10 @@ def _nonzero(x: FloatArray) -> FloatArray:
 
 
 def _log_betainc_inverse(a: FloatArray, b: FloatArray, log_value: float) -> FloatArray:
-    """Solve for log x where log I_x(a, b) = log_value, for b >= 1.
+    """Solve log I_x(a, b) = log_value for log x, for b >= 1.
 
-    In log x the log of I is concave and lies below its line a log x - log(a B(a, b)), so Newton
-    steps from that line's root climb to the solution without overshooting.
+    The log of I is concave in log x and lies below the line a log x - log(a B(a, b)). Newton steps that start
+    at the root of this line therefore approach the solution without overshooting.
     """
     log_beta = special.betaln(a, b)
     log_x = np.minimum((log_value + np.log(a) + log_beta) / a, -np.finfo(float).tiny)
@@ -309,9 +310,9 @@ _SPREAD = 5e-5
 def log_normal_laplace_tail(x: ArrayLike, sigma: ArrayLike, scale: ArrayLike) -> FloatArray:
     """Log of P(sigma Z + Laplace(scale) > x) for x >= 0.
 
-    With z = x/sigma and k = sigma/scale, the tail is a sum of three terms, two of which overflow separately;
-    each is written with the scaled complementary error function, and the growing one directly if its argument
-    is below -5.
+    With z = x/sigma and k = sigma/scale, the tail is a sum of three terms, two of which would overflow by
+    themselves. The terms are expressed by the scaled complementary error function, except that the growing
+    term is computed directly if its argument is below -5.
     """
     point, spread, width = np.broadcast_arrays(
         np.asarray(x, dtype=float), np.asarray(sigma, dtype=float), np.asarray(scale, dtype=float)
@@ -337,9 +338,9 @@ def log_normal_two_laplace_tail(
 ) -> FloatArray:
     """Log of P(sigma Z + Laplace(scale_a) + Laplace(scale_b) > x) for x >= 0.
 
-    Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2), where T are the tails with one Laplace variable.
-    If the squares nearly coincide, the scales are spread symmetrically, which causes a relative error of
-    about 2.5e-9 times (x/scale)^2.
+    Partial fractions give (a^2 T_a - b^2 T_b) / (a^2 - b^2), where T_a and T_b are the tails with one Laplace
+    variable. If the squares nearly coincide, the scales are moved apart symmetrically, which causes a
+    relative error of about 2.5e-9 times (x/scale)^2.
     """
     larger = np.maximum(scale_a, scale_b).astype(float)
     smaller = np.minimum(scale_a, scale_b).astype(float)
@@ -354,7 +355,7 @@ def log_normal_two_laplace_tail(
 
 
 def _lower_tail(x: ArrayLike, sigma: ArrayLike, smaller: FloatArray, upper: FloatArray) -> FloatArray:
-    """Tail with the smaller scale; if that scale is 0, the tail has weight 0 and must not be computed."""
+    """Tail for the smaller scale; if this scale is 0, the tail has weight 0 and must not be computed."""
     positive = np.broadcast_to(smaller > 0.0, upper.shape)
     if not np.any(positive):
         return upper

@@ -1,7 +1,8 @@
 """Differences between the means of two arms, with intervals that keep their level in small samples.
 
-These use Welch's t if both arms vary, and the Agresti-Caffo adjustment for binary rewards if an arm has few
-successes or few failures, because the plain interval is then too short and has length 0 at 0 out of n.
+Intervals use Welch's t if rewards vary in both arms. For binary rewards with few successes or few failures in
+an arm, they use the Agresti-Caffo adjustment, because the plain interval would be too short, and would have
+length 0 for 0 out of n.
 
 References
 ----------
@@ -23,7 +24,7 @@ from adaptinf.parameters import check_alpha
 from adaptinf.typing import BoolArray, FloatArray
 
 FEW_EVENTS = 10
-"""The Agresti-Caffo adjustment is used if an arm has fewer successes, or fewer failures, than this."""
+"""The Agresti-Caffo adjustment is used if an arm has fewer successes or fewer failures than this."""
 
 # If all rewards are equal, their sum of squares about the mean is rounding error below this share of the raw
 # one.
@@ -32,7 +33,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference in means and its error distribution; adjusted ones are within the possible range."""
+    """A difference in means and its error distribution; adjusted differences are always possible values."""
 
     estimate: FloatArray
     center: FloatArray
@@ -83,9 +84,9 @@ def difference_in_means(
 ) -> Difference:
     """Welch's difference computed from tallies.
 
-    It is unbiased given the counts if the rounds were assigned with a known constant probability. Rewards far
-    from 0 lose precision in a sum of squares; subtract a constant from both arms first. A variance below the
-    rounding error of its tallies is treated as 0.
+    Given the counts, the difference is unbiased if the rounds were assigned with a constant probability. If
+    rewards are far from 0, sums of squares lose precision, so subtract a constant from the rewards of both
+    arms first. A variance below the rounding error of its tallies is treated as 0.
     """
     return welch(
         counts1,
@@ -147,7 +148,7 @@ def few_events(
 
 
 def choose_difference(plain: Difference, adjusted: Difference, use_adjusted: BoolArray) -> Difference:
-    """Elementwise choice between two differences."""
+    """Choose between two differences, entry by entry."""
     return Difference(
         estimate=np.where(use_adjusted, adjusted.estimate, plain.estimate),
         center=np.where(use_adjusted, adjusted.center, plain.center),
@@ -186,8 +187,8 @@ def _limits(difference: Difference, quantile: FloatArray) -> tuple[FloatArray, F
 class DifferenceReference:
     """Tests and intervals for differences, each by Welch's t or the Agresti-Caffo adjustment.
 
-    The p-value of the adjusted difference is the normal one around its own center, so it is at most alpha
-    exactly if its interval excludes the null.
+    The p-value of the adjusted difference is normal, centred at the adjusted estimate. It is therefore at
+    most alpha if and only if the interval excludes the null.
     """
 
     difference: Difference
@@ -196,7 +197,7 @@ class DifferenceReference:
 
     @property
     def name(self) -> str:
-        """Which of the two distributions the terms use."""
+        """Name of the distribution, or of both if the terms use both."""
         adjusted = self.difference.adjusted
         if np.all(adjusted):
             return "Agresti-Caffo"
@@ -208,7 +209,7 @@ class DifferenceReference:
         return "z" if np.all(self.difference.adjusted) else "t"
 
     def statistics(self, null: float) -> FloatArray:
-        """Distances from the null in standard errors, for the adjusted difference if it is used."""
+        """Distances from the null in standard errors; the adjusted difference is used where it applies."""
         return np.asarray((self.difference.center - null) / self.difference.std_error, dtype=np.float64)
 
     def log_pvalues(self, null: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Effects by group, and their projections on covariates."""
+"""Treatment effects by group, and projections of effects on covariates."""
 
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.comparisons import GroupResults, HeterogeneityTest

@@ -39,14 +39,14 @@ from adaptinf.texts import unlisted
 Record = EffectMethod[GroupQuestion]
 METHODS: tuple[Record, ...] = (DIFFERENCE_IN_MEANS, POOLED, AIPW, RELEASED)
 ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is not POOLED}
-"""Methods by estimator; the first has an option for pooling."""
+"""Methods keyed by estimator; the first has an option to pool rounds."""
 
 
 def default_method(question: GroupQuestion) -> tuple[Record, str]:
-    """The first method that the log supports, and a note explaining why an earlier one was skipped.
+    """The first method that the log supports, and a note that explains why an earlier one was skipped.
 
-    If rewards are missing, there is none: a table that used releases instead would reveal that some rewards
-    are missing.
+    If rewards are missing, there is no default: a table that used releases instead would reveal that some
+    rewards are missing.
     """
     if question.gap_refusal:
         return METHODS[0], ""
@@ -89,16 +89,18 @@ class CATE:
     Parameters
     ----------
     log : AdaptiveLog, Sums or PublicLog
-        The data. Sums must be broken down by the requested groups, possibly by further columns as well; for
-        the public part of a log, its releases are used.
+        The data. Sums must be broken down by the requested groups, and may also be broken down by other
+        columns. For the public part of a log, its releases are used.
     by : str or sequence of str
-        Context columns whose combinations of labels define the groups, by the user's or the canonical names.
+        Context columns whose combinations of labels define the groups, given by the user's names or the
+        canonical names.
     treatment, control : label, optional
-        The two arms; the control's mean is subtracted. With two arms, the second is the treatment by default.
+        The two arms; the control's mean is subtracted. If the log has two arms, the second is the treatment
+        by default.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds whose arm was drawn at random: the name of a column of the log, or a mask. By default the
-        randomised rounds of phase "estimation" if the log has phases; otherwise the rounds marked as
-        randomised; otherwise all rounds, provided that propensities are constant within each group.
+        Rounds whose arm was drawn at random: the name of a column of the log, or a mask. By default, the
+        randomised rounds of phase "estimation" if the log has phases, or else the rounds marked as
+        randomised, or else all rounds, provided that propensities are constant within each group.
 
     Raises
     ------
@@ -114,8 +116,8 @@ class CATE:
     If the numbers come from the randomised rounds of a second phase, no correction for adaptivity is needed:
     the propensities were fixed by the first phase before those rounds began.
 
-    With sums, each group's effect is the `Contrast` of the group's own sums, by the same method in all
-    groups: plain means if propensities are constant in every group, otherwise AIPW.
+    For sums, each group's effect is the `Contrast` of the group's own sums, estimated by the same method in
+    all groups: plain means if propensities are constant in every group, and otherwise AIPW.
 
     References
     ----------
@@ -171,13 +173,13 @@ class CATE:
         Parameters
         ----------
         formula : str
-            Covariates, such as ``"~ age + group"``, without a response: contexts of the log, by the user's or
-            the canonical names.
+            Covariates, such as ``"~ age + group"``, without a response. The covariates are contexts of the
+            log, given by the user's names or the canonical names.
         log, treatment, control, rounds
             As in `CATE`.
         trusted : bool
-            Whether to evaluate any Python code in the formula. By default only arithmetic, comparisons,
-            formulaic's transforms and NumPy functions of columns are allowed, because a formula is code.
+            Whether to evaluate any Python code in the formula. Because a formula is code, only arithmetic,
+            comparisons, formulaic's transforms and NumPy functions of columns are allowed by default.
 
         Returns
         -------
@@ -212,35 +214,36 @@ class CATE:
         ----------
         estimator : {"difference-in-means", "aipw", "released"}, optional
             By default, the first of these that the log supports, which is the first row of ``recommend(log,
-            "cate", by=...)``; plain means over all rounds with constant propensity (``pooled``) are second in
-            this order. Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo
-            adjustment for rewards of 0 and 1 if an arm has few successes or failures; AIPW over all rounds in
-            which both arms could be chosen, with a t distribution whose degrees of freedom are the smaller
-            arm's effective number of rewards minus 1; or the estimate from the log's private releases alone.
+            "cate", by=...)``. In that order, plain means over all rounds with constant propensity
+            (``pooled``) come second. ``"difference-in-means"`` compares plain means over randomised rounds by
+            Welch's t or, if rewards are 0 and 1 and an arm has few successes or failures, with the
+            Agresti-Caffo adjustment. ``"aipw"`` uses all rounds in which both arms could be chosen, and a t
+            distribution whose degrees of freedom are the smaller arm's effective number of rewards minus 1.
+            ``"released"`` uses only the log's private releases.
         pooled : bool
-            Use the difference in means over every round of the estimation phase, not only those marked as
-            randomised; the propensities must be constant within each group.
+            Whether the difference in means uses every round of the estimation phase, not only rounds marked
+            as randomised. Propensities must then be constant within each group.
         weights : {"combined", "uniform", "sqrt"}, optional
-            Weights of the AIPW scores. Combined by default if both arms' propensities are known: one weight
-            for both arms, (1/e1 + 1/e0)^(-1/2), under which common drift cancels. It is computed from the
-            round's own propensities if these are constant within the group or its batches, or contexts other
-            than the group are known to be irrelevant; otherwise, because a context absent from the log may
-            have affected them, from those of the group's previous batch or round. If contexts in the log
-            other than those of ``by`` may affect the propensities and there are no batches, weights are
-            uniform. If the effect changes over the rounds, the target is its average with these weights;
-            uniform weights estimate the plain average. Sqrt weights are separate for each arm, determined in
-            the same way, and require arm means that do not drift.
+            Weights of the AIPW scores. If the propensities of both arms are known, the default is combined
+            weights: one weight for both arms, (1/e1 + 1/e0)^(-1/2), so that common drift cancels. It is
+            computed from the round's own propensities if these are constant within the group or its batches,
+            or if contexts other than the group are known to be irrelevant. Otherwise, a context that is not
+            in the log may have affected the propensities, so those of the group's previous batch or round are
+            used. If contexts in the log other than those of ``by`` may affect the propensities and there are
+            no batches, weights are uniform. If the effect changes over the rounds, the target is its average
+            with these weights; uniform weights estimate the plain average. Sqrt weights, which are separate
+            for each arm, are determined in the same way. Sqrt weights require arm means that do not drift.
         null : float
             Effect under the null hypothesis.
         stationary : bool
-            Whether the arm means within groups are known not to drift; if so, sqrt weights are the default,
+            Whether the arm means within groups are known not to drift. If so, sqrt weights are the default,
             unless other contexts may affect the propensities within a group.
 
         Returns
         -------
         GroupResults
             Results with the methods ``interactions`` and ``heterogeneity``. One term per group, such as
-            ``"feature=0"``. Groups without enough data are NaN, with the reason in the notes.
+            ``"feature=0"``. Estimates for groups without enough data are NaN, and the notes give the reason.
 
         Raises
         ------

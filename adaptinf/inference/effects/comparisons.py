@@ -1,4 +1,4 @@
-"""Comparison of groups' effects: interaction contrasts, and tests that all groups share the same effect.
+"""Comparisons of effects between groups: interaction contrasts, and tests that all effects are equal.
 
 References
 ----------
@@ -47,18 +47,18 @@ class HeterogeneityTest:
     test : {"chi2", "F", "intervals"}
         Distribution of the statistic; ``"intervals"`` has none.
     statistic : float
-        Weighted sum of squared distances of the effects from their weighted mean (chi2), or that sum by its
-        degrees of freedom and Welch's factor (F); NaN for intervals.
+        Weighted sum of squared distances of the effects from their weighted mean (chi2), or this sum divided
+        by its degrees of freedom and Welch's factor (F). For intervals, NaN.
     df : int
-        Groups minus one.
+        Number of groups minus one.
     df_denominator : float
         Denominator degrees of freedom of the F distribution; infinite for chi2, and NaN for intervals.
     log_pvalue : float
-        Natural log of the p-value, accurate even if that underflows.
+        Natural log of the p-value, which is accurate even if the p-value underflows.
     groups : tuple of str
         The terms that were compared.
     notes : tuple of str
-        The assumptions of the test, and any omissions.
+        The assumptions of the test, and any groups that were left out.
     """
 
     test: str
@@ -92,14 +92,14 @@ class GroupResults(Results):
     Notes
     -----
     A round belongs to only one group, so no round contributes to the errors of two estimates, and their
-    covariance matrix is diagonal. For AIPW, that covariance is also the sum of products of the rounds'
-    influences. If units have several rounds, it is computed by unit, and is not diagonal if some units have
-    rounds in several groups.
+    covariance matrix is diagonal. For AIPW, the covariance is the sum of products of the rounds' influences.
+    If units have several rounds, the covariance is computed by unit, and it is not diagonal if some units
+    have rounds in several groups.
     """
 
     @np.errstate(under="ignore")
     def interactions(self, reference: Any = None, *, null: float = 0.0) -> Results:
-        """Differences between the effects of groups.
+        """Compare the effects of groups with each other.
 
         Parameters
         ----------
@@ -108,20 +108,20 @@ class GroupResults(Results):
             combinations of columns) or its term, such as ``"feature=0"``. The default is all pairs, with the
             earlier group subtracted from the later one.
         null : float
-            Difference of effects that is tested.
+            Difference between effects under the null hypothesis.
 
         Returns
         -------
         Results
             One term per pair, such as ``"feature=1 - feature=0"``, with the joint covariance. Student's t has
-            Satterthwaite degrees of freedom. For private releases, the interval runs from the lower limit of
-            one effect minus the upper limit of the other to the upper minus the lower, each at half of alpha,
-            because the distribution of the noise is not normal.
+            Satterthwaite's degrees of freedom. For private releases, whose noise is not normal, limits are
+            differences between limits of the two effects, each at half of alpha: lower minus upper, and upper
+            minus lower.
 
         Raises
         ------
         ParameterError
-            If there is no such group, only one group, or too many pairs.
+            If there is no such group, if there is only one group, or if there are too many pairs.
         """
         pairs = self._pairs(reference)
         rows, columns = pairs.T
@@ -178,8 +178,9 @@ class GroupResults(Results):
         Parameters
         ----------
         test : {"auto", "chi2", "F"}
-            Wald's chi-squared, or Welch's F, which allows for estimated variances. The default is F if the
-            result uses Student's t with finite degrees of freedom. Omit it for private releases.
+            Wald's chi-squared test, or Welch's F test, which allows for estimated variances. The default is F
+            if the result uses Student's t with finite degrees of freedom. Omit the argument for private
+            releases.
 
         Returns
         -------
@@ -194,9 +195,9 @@ class GroupResults(Results):
 
         Notes
         -----
-        With private releases, the errors are normal plus Laplace, and no quadratic form of them has a
-        chi-squared distribution. The hypothesis is rejected at alpha if the intervals of the G groups at
-        alpha/G have no effect in common: if all groups have the same effect, this requires at least one of
+        For private releases, errors are sums of normal and Laplace variables, whose quadratic forms do not
+        have chi-squared distributions. The hypothesis is rejected at alpha if the intervals of the G groups
+        at alpha/G have no value in common. If all groups have the same effect, this requires at least one of
         the intervals to miss it.
         """
         if test not in _TESTS:
@@ -243,7 +244,7 @@ class GroupResults(Results):
 
     @property
     def _shared(self) -> FloatArray | None:
-        """Covariance of the groups if some have units in common; None if groups are independent."""
+        """Covariance of the groups' effects if some groups have units in common; otherwise None."""
         matrix = self.covariance
         if matrix is None or not np.any(np.nan_to_num(matrix - np.diag(np.diag(matrix)))):
             return None
@@ -267,7 +268,7 @@ class GroupResults(Results):
         return law, std_error, covariance
 
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Centres of the groups' distributions, with variances and degrees of freedom."""
+        """Centres, variances and degrees of freedom of the distributions of the groups' effects."""
         center, df = _center(self.reference, self.estimate)
         return center, self.std_error**2, df
 
@@ -319,10 +320,10 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 
     Shapes: estimate, variance, df (k,).
 
-    With weights w = 1/variance, W their sum and m the weighted mean: Q = sum w (d - m)^2 and L = sum (1 -
-    w/W)^2 / df; F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), with (k^2 - 1) / (3 L) degrees of freedom. For
-    k = 2, this is the square of the t with Satterthwaite degrees of freedom. Welch's expansion only requires
-    that the variance of an estimated variance is 2 variance^2 / df.
+    Let w = 1/variance be the weights, W their sum and m the weighted mean. With Q = sum w (d - m)^2 and L =
+    sum (1 - w/W)^2 / df, the statistic is F = Q/(k - 1) / (1 + 2 (k - 2) L / (k^2 - 1)), which has (k^2 - 1)
+    / (3 L) denominator degrees of freedom. For k = 2, it is the square of t with Satterthwaite's degrees of
+    freedom. Welch's expansion requires only that the variance of an estimated variance is 2 variance^2 / df.
     """
     size = len(estimate)
     share = (1.0 / variance) / np.sum(1.0 / variance)
@@ -336,12 +337,13 @@ def equal_effects(estimate: FloatArray, variance: FloatArray, df: FloatArray) ->
 def equal_dependent_effects(
     estimate: FloatArray, covariance: FloatArray, df: float, test: str = "auto"
 ) -> tuple[float, float, float]:
-    """Hotelling's test of equal means for dependent estimates: statistic, log p-value and its second df.
+    """Hotelling's test of equal means for dependent estimates: statistic, log p-value and denominator df.
 
     Shapes: estimate (k,), covariance (k, k).
 
-    With the q = k - 1 differences d from the first and their covariance V, d' V^-1 d (df - q + 1) / (q df)
-    has the F distribution with q and df - q + 1 degrees of freedom; ``"chi2"`` uses d' V^-1 d itself.
+    Let d be the q = k - 1 differences from the first estimate, and V their covariance. Then d' V^-1 d (df - q
+    + 1) / (q df) has the F distribution with q and df - q + 1 degrees of freedom. The chi-squared test uses
+    d' V^-1 d itself.
     """
     size = len(estimate) - 1
     contrast = np.column_stack([-np.ones(size), np.eye(size)])
@@ -361,7 +363,7 @@ def equal_dependent_effects(
 
 
 def _sandwich(contrast: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Covariance of contrasts of estimates; NaN only where a missing variance is involved; matrix (k, k)."""
+    """Covariance of contrasts of estimates; NaN only if a missing variance is involved; matrix (k, k)."""
     known: BoolArray = np.isfinite(np.diag(matrix))
     # Since 0 times NaN is NaN, an unknown variance would also spoil contrasts that give it no weight.
     covariance = contrast @ np.where(known[:, None] & known, matrix, 0.0) @ contrast.T

@@ -1,4 +1,4 @@
-"""The definition of a method for effects within groups, its output, and the resulting table."""
+"""The record of a method for effects within groups, the output of the method, and the table of results."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GroupFit:
-    """Effects in G groups; estimate, std_error (G,), covariance (G, G) if clustered by unit."""
+    """Effects in G groups; estimate and std_error (G,); covariance (G, G) if errors are clustered by unit."""
 
     estimate: FloatArray
     std_error: FloatArray
     reference: Reference
     details: Mapping[str, FloatArray]
     facts: Any
-    """The facts used by the method's claims."""
+    """The facts on which the method's claims depend."""
     weights: str | None = None
     covariance: FloatArray | None = None
     terms: tuple[str, ...] | None = None
-    """Terms of this fit, if they differ from the question's."""
+    """Terms of this fit, if they differ from those of the question."""
     groups: Sequence[Any] | None = None
-    """Groups of this fit, if they differ from the question's."""
+    """Groups of this fit, if they differ from those of the question."""
     private: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectMethod(MethodRecord[Question]):
-    """One method of inference for effects."""
+    """A method of inference for effects."""
 
     claims: tuple[Claim | Part, ...] = ()
-    """The claims that a fit may make, in order: assumptions, notes and cautions."""
+    """The claims that a fit may state, in order: assumptions, notes and cautions."""
 
 
 def effect(question: Any) -> Said:
-    """The effect that is estimated, for a question with a treatment and a control."""
+    """The statement of which effect is estimated, for a question with a treatment and a control."""
     return claims.EFFECT(treatment=question.treatment, control=question.control)
 
 
@@ -90,7 +90,7 @@ def group_results(
 
 
 def warn_of_tiny(subject: str, tiny: Sequence[Mapping[str, Any]]) -> None:
-    """Warn about terms whose propensities are so small that a few rewards dominate their estimate."""
+    """Warn about terms with such small propensities that a few rewards dominate the estimates."""
     if tiny:
         told = "; ".join(claims.TINY_PROPENSITIES(**one) for one in tiny)
         warnings.warn(f"{subject}: {told}.", AdaptinfWarning, stacklevel=4)

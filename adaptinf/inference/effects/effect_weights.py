@@ -26,9 +26,10 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """The order of the rounds used within their cells; cell, unit, batch (n,), the last two if known.
+    """The order of the rounds that are used, within their cells.
 
-    `free` states whether propensities depended only on the cell.
+    Shapes: cell, unit, batch (n,); unit and batch are None if they are unknown. `free` states whether
+    propensities depended only on the cell.
     """
 
     cell: IntArray
@@ -38,9 +39,9 @@ class Past:
 
 
 def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
-    """The past of the rounds used; cell (n,), keep (T,); `others` states whether the log has other contexts.
+    """The past of the rounds used; cell (n,), keep (T,); `others` is whether the log has other contexts.
 
-    If the design declares that it uses contexts, the log contains the ones it uses.
+    If the design declares that it uses contexts, the log contains the contexts that it uses.
     """
     traits = profile.traits
     unit, batch = (
@@ -55,11 +56,11 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 
     Shapes: propensities (T, 2); returns (T,).
 
-    With rewards of variance s^2, the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights, h = (1/e1
+    If rewards have variance s^2, the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights, h = (1/e1
     + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` weights are those of Hadad et
-    al. for an arm with propensity q = 4 / (1/e1 + 1/e0), which is 1 if both arms are chosen with equal
-    probability and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
-    always), or one of them falls to its floor.
+    al. for an arm with propensity q = 4 / (1/e1 + 1/e0). This is 1 if both arms are chosen with equal
+    probability, and otherwise at most 4 times the rarer arm's propensity. The two points are balance of the
+    arms (q = 1 always), and a fall of one arm's propensity to its floor.
     """
     total = propensities.sum(axis=1)
     product = propensities[:, 0] * propensities[:, 1]
@@ -76,16 +77,17 @@ def contrast_weights(propensities: FloatArray, weights: str, decay: float | None
 def combined_weights(
     propensities: FloatArray, past: Past, *, movers: bool
 ) -> tuple[FloatArray, Fixed] | None:
-    """Combined weights fixed before the round's context is observed, and the source of their propensities.
+    """Combined weights that are fixed before the round's context, and the source of their propensities.
 
-    Shapes: propensities (n, 2), both positive; returns (n,). None if no such weights exist.
+    Shapes: propensities (n, 2), both positive; returns (n,), or None if no such weights exist.
 
-    Within a cell (a group, or a combination of contexts) a round's own propensities are used if no other
-    context is known to be involved, or if the weights are found to be constant. Otherwise, a weight that
-    depends on the round's own context, which the log may lack, would change the shares of contexts. The mean
-    of 1/e1 + 1/e0 over the cell's previous batch (without batches, over its previous round) is then used,
-    because it is determined by the past alone; a cell's first weight is 1. Without batches there are no such
-    weights if contexts of the log may affect propensities within a cell (`movers`).
+    A cell is a group, or a combination of contexts. Within it, a round's own propensities are used if it is
+    known that no other context affects them, or if the weights turn out to be constant. Otherwise, a weight
+    that depends on the round's own context, which the log may lack, would change the shares of contexts. In
+    this case, the mean of 1/e1 + 1/e0 over the cell's previous batch (or, without batches, its previous
+    round) is used, because it is determined by the past alone; the first weight of a cell is 1. If there are
+    no batches, and contexts of the log may affect propensities within a cell (`movers`), no such weights
+    exist.
     """
     batch = past.batch
     if past.free or combined_stays(propensities, past.cell, batch):

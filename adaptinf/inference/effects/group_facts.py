@@ -1,4 +1,4 @@
-"""Facts for claims about effects within groups: for a log with one variant, and for a fit."""
+"""Facts on which claims about effects within groups depend, for a log with one variant and for a fit."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SHOWN, _FEW = 8, 3
 
 
 def some(terms: Sequence[str]) -> str:
-    """The first terms, and the number of others."""
+    """Text that names the first terms and gives the number of others."""
     return several(terms, _SHOWN, "; ")
 
 
 def by_reason(terms: Sequence[str], reasons: Sequence[Reason | None]) -> list[Said]:
-    """Each reason once, with the terms to which it applies; terms (G,), reasons (G,)."""
+    """Statements of the reasons, each with all terms to which it applies; terms and reasons (G,)."""
     found: dict[Any, tuple[Reason, list[str]]] = {}
     for term, reason in zip(terms, reasons, strict=True):
         if reason is not None:
@@ -52,7 +52,7 @@ def by_reason(terms: Sequence[str], reasons: Sequence[Reason | None]) -> list[Sa
 
 
 def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -> list[Said]:
-    """Why groups have no estimate or no standard error; counts (G, 2), std_error (G,)."""
+    """Notes on why groups have no estimate or no standard error; counts (G, 2), std_error (G,)."""
     reasons = [
         _gap(control, treatment, error) for (control, treatment), error in zip(counts, std_error, strict=True)
     ]
@@ -71,7 +71,7 @@ def _gap(control: float, treatment: float, std_error: float) -> Reason | None:
 
 
 def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -> dict[str, Any]:
-    """Terms whose standard error is based on fewer than 20 effective rounds; df, std_error (k,)."""
+    """Terms whose standard errors are based on fewer than 20 effective rounds; df, std_error (k,)."""
     found = [
         term
         for term, freedom, size in zip(terms, df, std_error, strict=True)
@@ -84,7 +84,7 @@ def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -
 
 
 def tiny_propensities(terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> list[dict[str, Any]]:
-    """Terms whose estimate divides by a tiny propensity; lowest and ess have shape (k,)."""
+    """Terms whose estimates divide by a tiny propensity; lowest and ess have shape (k,)."""
     return [
         {"term": term, "least": low, "size": size}
         for term, low, size in zip(terms, lowest, ess, strict=True)
@@ -93,14 +93,14 @@ def tiny_propensities(terms: Sequence[str], lowest: FloatArray, ess: FloatArray)
 
 
 class WeightFacts(KindOfWeights):
-    """Facts for one kind of weights, with errors clustered by unit or independent by round."""
+    """Facts about one kind of weights, with errors by unit or independent between rounds."""
 
     question: GroupQuestion | ProjectionQuestion
     weights: str
 
     @property
     def by_unit(self) -> bool:
-        """Whether errors are clustered by unit; by default they are by round."""
+        """Whether errors are clustered by unit; by default, rounds are independent."""
         return False
 
     @property
@@ -125,7 +125,7 @@ class WeightFacts(KindOfWeights):
 
 
 def lagged_by(fixed: Fixed | None) -> dict[str, str]:
-    """The earlier propensities that determine weights; empty if the round's own do, or if none do."""
+    """Which earlier propensities determine weights; empty if the round's own or no propensities do."""
     if fixed is None or fixed == "round":
         return {}
     before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
@@ -133,7 +133,7 @@ def lagged_by(fixed: Fixed | None) -> dict[str, str]:
 
 
 class GroupFacts:
-    """Facts that every method uses."""
+    """Facts that all methods use."""
 
     estimator: str
 
@@ -148,9 +148,10 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rarity:
-    """How rare outcomes are in each group, and how skewed estimates are; uncommon, skewness, tails (G,).
+    """How rare outcomes and how skewed estimates are in each group; uncommon, skewness, tails (G,).
 
-    `tails` are the errors that remain after a correction for skewness, None without one.
+    `tails` contains the tail errors that remain after a correction for skewness; None if nothing was
+    corrected.
     """
 
     uncommon: FloatArray
@@ -160,7 +161,7 @@ class Rarity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceFit:
-    """Results of unweighted means, and the rounds used; counts has shape (G, 2)."""
+    """Results of unweighted means, with the rounds used; counts has shape (G, 2)."""
 
     rounds: Rounds
     difference: Difference
@@ -170,7 +171,7 @@ class DifferenceFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedFit:
-    """Results of inverse weighting, and the options used; std_error has shape (G,)."""
+    """Results of inverse weighting, with the options used; std_error has shape (G,)."""
 
     effects: GroupEffects
     errors: UnitErrors | None
@@ -178,7 +179,7 @@ class WeightedFit:
     std_error: FloatArray
     rarity: Rarity
     asked: bool
-    """Whether the user chose the weights, or no others were available."""
+    """Whether the weights were requested by the user, or were the only ones available."""
     stationary: bool
 
 
@@ -226,7 +227,7 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     @property
     def adjusted(self) -> dict[str, Any]:
-        """Groups with the Agresti-Caffo adjustment."""
+        """Groups to which the Agresti-Caffo adjustment was applied."""
         flags = zip(self.question.terms, self.fit.difference.adjusted, strict=True)
         found = [term for term, flag in flags if flag]
         return {"terms": some(found), "enough": FEW_EVENTS} if found else {}
@@ -237,12 +238,12 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     @property
     def rare_notes(self) -> list[str]:
-        """Rewards with two values have adjusted intervals, so rare outcomes need no note."""
+        """No notes for rewards that take two values, because their intervals are adjusted."""
         return [] if self.profile.two_values is not None else super().rare_notes
 
 
 class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
-    """Facts for inverse propensities with one kind of weights; without a fit, for a row of `recommend`."""
+    """Facts about inverse weighting with given weights; without a fit, for a row of `recommend`."""
 
     estimator = "aipw"
 
@@ -332,7 +333,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @property
     def gap_notes(self) -> list[Said]:
-        """Why groups have no estimate or error, except for groups with too few events."""
+        """Notes on why groups have no estimate or no error, except for groups with too few events."""
         found, errors = self.fit.effects, self.fit.errors
         size = found.std_error
         if errors is not None:
@@ -346,7 +347,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """A trend in the rewards of an arm within a group; None if it cannot be tested."""
+        """A trend in the rewards of an arm within a group; None if trends cannot be tested."""
         question, arms = self.question, self.profile.log.arms
         names = [f"arm {arms[code]!r} within {term}" for term in question.terms for code in question.pair]
         every = zip(names, question.trends.z, question.trends.tested, strict=True)
@@ -355,7 +356,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @property
     def few_effective(self) -> dict[str, Any]:
-        """Groups with few effective rounds; groups with few units have a separate note."""
+        """Groups with few effective rounds; for groups with few units, there is a separate note."""
         fit, size = self.fit, self.fit.std_error
         if fit.errors is not None:
             size = np.where(fit.errors.units < FEW_UNITS, np.nan, size)

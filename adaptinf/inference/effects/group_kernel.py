@@ -18,9 +18,10 @@ SQUARES, CUBES, PRODUCT, CHANGE = range(MOMENTS)
 class GroupRounds(NamedTuple):
     """Rounds by group; empty arrays stand for missing inputs.
 
-    Shapes: group, treated (T,), 1 for the treatment, 0 for the control and otherwise -1, reward, propensity
-    (T,), of the chosen arm, propensities, weights (T, 2), the control's first; weights (T, 1) are shared by
-    both arms, and (0, 0) are 1.
+    Shapes: group, treated, reward, propensity (T,), propensities (T, 2), weights (T, 2). `treated` is 1 for
+    the treatment, 0 for the control and -1 otherwise, and `propensity` is that of the chosen arm. In
+    `propensities` and `weights`, the control comes first. Weights of shape (T, 1) are shared by both arms;
+    shape (0, 0) stands for weights of 1.
     """
 
     group: IntArray
@@ -33,7 +34,7 @@ class GroupRounds(NamedTuple):
 
 @kernel
 def _enter(rounds: GroupRounds, t: int, every: float, state: FloatArray) -> None:
-    """Predictions and weights of both arms in a round, whose group is then prepared; state (STATE, G, 2).
+    """Prepare a round's group: predictions and weights of both arms; state has shape (STATE, G, 2).
 
     `every` is the sum of all earlier rewards.
     """
@@ -70,7 +71,7 @@ def _propensity(rounds: GroupRounds, t: int, arm: int) -> float:
 
 @compiled
 def add_groups(rounds: GroupRounds, state: FloatArray, sums: FloatArray) -> None:
-    """First pass; state (STATE, G, 2), sums (SUMS, G, 2), all 0 except for the smallest propensities."""
+    """First pass; state (STATE, G, 2), sums (SUMS, G, 2), initially 0 except for smallest propensities."""
     every = 0.0
     for t in range(rounds.group.shape[0]):
         g, chosen = rounds.group[t], rounds.treated[t]
@@ -100,7 +101,8 @@ def add_errors(
 ) -> None:
     """Second pass, for the contributions of rounds to the errors of both means and of their difference.
 
-    Shapes: means, totals (G, 2), state (STATE, G, 2), of zeros, moments (MOMENTS, G, 2), of zeros.
+    Shapes: means, totals (G, 2), state (STATE, G, 2), moments (MOMENTS, G, 2). The last two are initially
+    zero.
     """
     every = 0.0
     for t in range(rounds.group.shape[0]):

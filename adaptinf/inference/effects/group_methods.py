@@ -122,7 +122,7 @@ class _Rewards:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DifferenceLaw:
-    """The distribution of the differences, and how rare outcomes are; std_error (G,)."""
+    """The distribution of the differences, with the rarity of outcomes; std_error has shape (G,)."""
 
     reference: Reference
     std_error: FloatArray
@@ -130,7 +130,7 @@ class _DifferenceLaw:
 
 
 def _few_events(arms: tuple[FloatArray, ...], difference: Difference) -> Rarity:
-    """Rarity of events in groups that are not adjusted for it; arms (G,), counts and successes in turn."""
+    """Rarity of events in groups without an adjustment; arms has the counts and successes of each arm."""
     n1, s1, n0, s0 = arms
     fewest = np.minimum(np.minimum(s1, n1 - s1), np.minimum(s0, n0 - s0))
     uncommon = np.where(difference.adjusted | ~(difference.std_error > 0.0), np.inf, fewest)
@@ -140,7 +140,7 @@ def _few_events(arms: tuple[FloatArray, ...], difference: Difference) -> Rarity:
 def _skewed(
     question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, difference: Difference
 ) -> _DifferenceLaw:
-    """Welch's t, corrected if rewards are skewed, for groups whose outcomes are not too rare."""
+    """Welch's t, corrected for skewness if rewards are skewed, in groups whose outcomes are not too rare."""
     terms = question.terms
     cell = 2 * rewards.group + rewards.treated
     counts = uncommon_outcomes(cell, rewards.reward, 2 * len(terms))
@@ -163,7 +163,7 @@ def _skewed(
 
 
 def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
-    """Expected lengths for differences in means, from counts in the rounds used."""
+    """Expected length for differences in means, from counts in the rounds used."""
     rounds = question.pooled if verdict.arguments.get("pooled") else question.randomised
     action, size = question.profile.log.arrays.action, len(question.labels)
     control, treated = (
@@ -177,7 +177,7 @@ def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
 DIFFERENCE_IN_MEANS: EffectMethod[GroupQuestion] = EffectMethod(
     _DIFFERENCE, _assess_difference, _fit_difference, claims.DIFFERENCE, length=difference_length
 )
-"""Uses the rounds whose arm was drawn at random."""
+"""This method uses the rounds whose arm was drawn at random."""
 POOLED: EffectMethod[GroupQuestion] = EffectMethod(
     _POOLED,
     partial(_assess_difference, pooled=True),
@@ -185,7 +185,7 @@ POOLED: EffectMethod[GroupQuestion] = EffectMethod(
     claims.DIFFERENCE,
     length=difference_length,
 )
-"""Uses every round of the phase, if propensities are constant within each group."""
+"""This method uses all rounds of the phase, if propensities are constant within each group."""
 
 
 _WEIGHTED = "aipw"
@@ -241,7 +241,7 @@ def _fit_weighted(question: GroupQuestion, weights: str | None = None, stationar
 
 
 def _uncommon(question: GroupQuestion) -> FloatArray:
-    """Number of outcomes other than the most common, in the arm of each group that has fewer; shape (G,)."""
+    """Number of uncommon outcomes in each group, in the arm that has fewer of them; shape (G,)."""
     arrays = question.profile.log.arrays
     rows = np.flatnonzero(question.weightable.keep & np.isin(arrays.action, question.pair))
     cell = 2 * question.group[rows] + (arrays.action[rows] == question.pair[1])
@@ -250,7 +250,7 @@ def _uncommon(question: GroupQuestion) -> FloatArray:
 
 
 def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Reference:
-    """Student's t, or Hall's method for each arm and MOVER for their difference; std_error (G,)."""
+    """Student's t, or Hall's method for each arm with MOVER for the difference; std_error (G,)."""
     if not corrected:
         return StudentReference(found.estimate, std_error, found.df)
     parts = np.where(np.isnan(std_error)[:, None], np.nan, found.arm_error)
@@ -258,9 +258,9 @@ def _law(found: GroupEffects, std_error: FloatArray, *, corrected: bool) -> Refe
 
 
 def _default_weights(question: GroupQuestion, stationary: bool) -> str:
-    """Separate weights for each arm without drift, otherwise shared; uniform if neither is known in advance.
+    """Separate weights for each arm if there is no drift, or else shared ones; uniform if none are known.
 
-    Weights of units with several rounds are uniform, because other weights would create dependence between
+    If units have several rounds, weights are uniform, because other weights would create dependence between
     units.
     """
     if question.by_unit is not None:
@@ -271,7 +271,7 @@ def _default_weights(question: GroupQuestion, stationary: bool) -> str:
 
 
 def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fixed]:
-    """Weights by arm, (n, 2), or shared, (n, 1), None if uniform; and the source of their propensities."""
+    """Weights (n, 2), or (n, 1) if shared, or None if uniform, and the source of their propensities."""
     if kind == "combined":
         weight, fixed = question.combined
         return weight[:, None], fixed
@@ -282,7 +282,7 @@ def _weights(question: GroupQuestion, kind: str) -> tuple[FloatArray | None, Fix
 
 
 def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupEffects, UnitErrors | None]:
-    """Effects by group in the rounds used; arms are 0 for control, 1 for treatment, otherwise -1.
+    """Effects by group in the rounds used, with errors by unit if units have several rounds.
 
     Shapes: weight (n, 2), or (n, 1) if both arms share it.
     """
@@ -313,7 +313,7 @@ def _effects(question: GroupQuestion, weight: FloatArray | None) -> tuple[GroupE
 
 
 def aipw_length(question: GroupQuestion, verdict: Verdict) -> float:
-    """Expected lengths for inverse-propensity scores, from propensities in the rounds used."""
+    """Expected length for inverse-propensity scores, from propensities in the rounds used."""
     log, size = question.profile.log, len(question.labels)
     kind, std = verdict.arguments["weights"], question.profile.pooled_std
     assert log.arrays.propensity is not None
@@ -336,7 +336,7 @@ def aipw_length(question: GroupQuestion, verdict: Verdict) -> float:
 
 
 def _combined_errors(weight: FloatArray, group: IntArray, size: int, std: float) -> FloatArray:
-    """Standard errors of differences with combined weights, whose terms all have equal variance.
+    """Standard errors of differences with combined weights, for which all terms have equal variance.
 
     Shapes: weight, group (n,); returns (size,).
     """
@@ -349,7 +349,7 @@ def _combined_errors(weight: FloatArray, group: IntArray, size: int, std: float)
 AIPW: EffectMethod[GroupQuestion] = EffectMethod(
     _WEIGHTED, _assess_weighted, _fit_weighted, claims.WEIGHTED, length=aipw_length
 )
-"""Uses all rounds in which both arms could be chosen."""
+"""This method uses all rounds in which both arms could be chosen."""
 
 
 _RELEASED = "released"
@@ -368,7 +368,7 @@ def _assess_released(question: GroupQuestion) -> list[Verdict]:
 
 
 def matching_effects(question: GroupQuestion) -> ReleasedEffects:
-    """Effects from the releases, if these are for the requested groups."""
+    """Effects from the releases; refused if these are not for the requested groups."""
     log: AdaptiveLog | PublicLog = question.profile.log
     refuse_repeated_units(_RELEASED, log, last_stretch=True)
     effects = released_effects(log)
@@ -403,4 +403,4 @@ def _fit_released(question: GroupQuestion) -> GroupFit:
 RELEASED: EffectMethod[GroupQuestion] = EffectMethod(
     _RELEASED, _assess_released, _fit_released, claims.RELEASED
 )
-"""Estimates from the log's private releases alone."""
+"""This method uses only the log's private releases."""

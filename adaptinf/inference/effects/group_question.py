@@ -1,4 +1,4 @@
-"""The request of `CATE` for a log (two arms, groups, the rounds for each method), and its results."""
+"""What `CATE` asks of a log: two arms, groups, and the rounds for each method."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Rounds that an estimate uses; keep has shape (T,)."""
+    """The rounds that an estimate uses; keep has shape (T,)."""
 
     keep: BoolArray
     notes: tuple[Said, ...]
     left_out: int = 0
-    """Rounds in which one of the two arms was impossible."""
+    """Number of rounds in which one of the two arms was impossible."""
 
 
 def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
-    """Propensities of two arms in every round, as far as the log contains them; pair (2,); returns (T, 2)."""
+    """Propensities of two arms in every round, as far as the log contains them; returns shape (T, 2)."""
     own, every = profile.propensity, profile.propensities
     if every is not None:
         both = every if np.array_equal(pair, np.arange(every.shape[1])) else every[:, pair]
@@ -60,7 +60,7 @@ def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
 
 
 def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
-    """Rounds whose arms can be compared by unweighted means within a group."""
+    """The rounds in which arms can be compared by unweighted means within a group."""
     profile, marked, terms = question.profile, question.marked, question.terms
     log = profile.log
     in_phase, where = _phase_rounds(log)
@@ -85,7 +85,7 @@ def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
 
 
 def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: FloatArray | None) -> Rounds:
-    """Rounds in which both arms could be chosen, for inverse weighting; marked (T,), both (T, 2)."""
+    """The rounds for inverse weighting, in which both arms could be chosen; marked (T,), both (T, 2)."""
     log = profile.log
     if log.arrays.propensity is None:
         raise InvalidForLog("aipw", propensities.NEEDED(), ())
@@ -107,7 +107,7 @@ def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: Float
 
 
 def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
-    """Rounds in the estimation phase, or all if the log has no such phase; and their name."""
+    """Rounds of the estimation phase, or all rounds if there is no such phase, with a name for them."""
     phase = log.arrays.phase
     if phase is None or _PHASE not in log.phases:
         return np.ones(log.n_rounds, dtype=bool), "the log"
@@ -115,9 +115,9 @@ def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
 
 
 def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | None:
-    """Groups in which the treatment's share among the two arms varies; keep has shape (T,).
+    """Groups in which the treatment's share of the two arms' probability varies; keep has shape (T,).
 
-    Returns shape (G,), or None if it is unknown.
+    Returns shape (G,), or None if this is unknown.
     """
     log, both, pair, group = question.profile.log, question.propensities, question.pair, question.group
     n_groups = len(question.labels)
@@ -144,7 +144,7 @@ def _spread(values: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
 
 
 def _check_units(profile: LogProfile, keep: BoolArray) -> None:
-    """Refuse unweighted means if units have several of the rounds; keep has shape (T,)."""
+    """Refuse unweighted means if some units have several of the rounds; keep has shape (T,)."""
     if profile.repeats_in(keep):
         ways = [claims.KNOW_PROPENSITIES()] if profile.propensity is None else []
         raise InvalidForLog(_PLAIN, profile.unit_refusal, ways)
@@ -171,7 +171,7 @@ _ROUNDS_PER_GROUP = 4
 
 @dataclass(frozen=True, eq=False)
 class GroupQuestion:
-    """Effect of one arm over another by group; marked (T,), pair (2,) with the control first, group (T,)."""
+    """The effect of an arm over another by group; marked (T,), pair (2,) with control first, group (T,)."""
 
     profile: LogProfile
     by: tuple[str, ...]
@@ -185,7 +185,7 @@ class GroupQuestion:
 
     @cached_property
     def gap_refusal(self) -> str:
-        """Why methods that use rewards are refused: some rewards are missing, and only releases need none."""
+        """The reason why methods that use rewards are refused, if some rewards are missing."""
         return refusal(require_log, "CATE", self.profile.log)
 
     @cached_property
@@ -202,24 +202,24 @@ class GroupQuestion:
 
     @cached_property
     def by_unit(self) -> IntArray | None:
-        """Units of the rounds used for inverse weighting, None if each has only one; shape (n,)."""
+        """Units of the rounds used for inverse weighting, shape (n,); None if every unit has one round."""
         units, keep = self.profile.units, self.weightable.keep
         return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
     @property
     def movers(self) -> tuple[str, ...]:
-        """Contexts that may have affected the choice; none if they are known not to have affected it."""
+        """Contexts that may have affected the choice of arms; empty if it is known that none did."""
         return () if self.profile.context_free else self.other_contexts
 
     @cached_property
     def past(self) -> Past:
-        """Information known before the contexts of each round used, besides its group."""
+        """What was known, besides the group, before the contexts of each round used."""
         keep = self.weightable.keep
         return past_of(self.profile, self.group[keep], keep, others=bool(self.other_contexts))
 
     @cached_property
     def own(self) -> tuple[FloatArray, Fixed]:
-        """Propensities that determine each arm's weight in the rounds used, and their source; (n, 2)."""
+        """Propensities that determine each arm's weight in the rounds used, (n, 2), and their source."""
         both, past = self.propensities, self.past
         if both is None:
             reason = effects.LACKS_BOTH_PROPENSITIES()
@@ -232,7 +232,7 @@ class GroupQuestion:
 
     @cached_property
     def combined(self) -> tuple[FloatArray, Fixed]:
-        """One weight for both arms in each of the rounds used, and the source of its propensities; (n,)."""
+        """The weight that both arms share in each round used, (n,), and the source of its propensities."""
         rounds, both = self.weightable, self.propensities
         if both is None:
             reason = effects.LACKS_BOTH_PROPENSITIES()
@@ -245,12 +245,12 @@ class GroupQuestion:
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Propensities of both arms in every round, as far as the log shows; shape (T, 2)."""
+        """Propensities of both arms in every round, as far as the log contains them; shape (T, 2)."""
         return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def trends(self) -> Trends:
-        """Trends in the rewards of both arms in each group, the control's first; 2 G in total."""
+        """Trends in the rewards of both arms in each group: 2 G trends, with those of the control first."""
         log, groups = self.profile.log, len(self.labels)
         if self.profile.incomplete:
             return Trends(np.full(2 * groups, np.nan))
@@ -265,7 +265,7 @@ class GroupQuestion:
 
     @cached_property
     def randomised(self) -> Rounds:
-        """Rounds whose arm was drawn at random."""
+        """The rounds whose arm was drawn at random."""
         return randomised_rounds(self, pooled=False)
 
     @cached_property
@@ -303,7 +303,7 @@ def group_question(
 def _of_public(
     log: PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
 ) -> GroupQuestion:
-    """The question for the public part of a log: its groups are those of the releases, without rounds."""
+    """The question for the public part of a log, whose groups are those of the releases."""
     refuse_rounds("CATE", log, rounds=rounds)
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
@@ -321,7 +321,7 @@ def _of_public(
 
 
 def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
-    """Both arms, filled in for logs with two arms; and any problems."""
+    """The two arms, by default those of a log with two arms, and any problems."""
     problems = [
         absent("arm", arm, log.arms, "the log has")
         for arm in (treatment, control)
@@ -368,7 +368,7 @@ def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
 def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
     """Names of the groups in tables.
 
-    Fractions have six digits if that suffices to distinguish the labels of their column.
+    Fractions have six digits if six are enough to distinguish the labels in a column.
     """
     columns = [_written(column) for column in zip(*labels, strict=True)]
     return tuple(
@@ -378,7 +378,7 @@ def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple
 
 
 def _written(column: Sequence[Any]) -> list[str]:
-    """The labels in one column as text."""
+    """The labels of a column, as text."""
     short = [_rounded(label) if isinstance(label, float) else str(label) for label in column]
     return short if len(set(short)) == len(set(column)) else list(map(str, column))
 

@@ -1,4 +1,4 @@
-"""Effects within groups from arrays: group codes, tallies, and adaptively weighted AIPW.
+"""Effects within groups, from arrays: codes of groups, moments of rewards, and adaptively weighted AIPW.
 
 References
 ----------
@@ -21,7 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ArmMoments:
-    """Counts, means and unbiased variances of rewards, by group and arm; count, mean, variance (G, 2)."""
+    """Counts, means and unbiased variances of rewards by group and arm; all shapes (G, 2)."""
 
     count: FloatArray
     mean: FloatArray
@@ -35,10 +35,11 @@ class GroupEffects:
     Shapes: estimate, std_error (G,), df (G,), count, used (G, 2), ess (G,), min_propensity (G,); arm_error,
     skewness, unevenness (G, 2), correlation (G,).
 
-    `count` is the number of rewards of each arm, and `used` the number of those with a weight. With
-    influences d of an arm's mean, its error is (sum d^2)^(1/2) and its skewness sum d^3 / (sum d^2)^(3/2);
-    `correlation` is that of the two means. The squared skewness of an arm's mean is that of the rewards times
-    `unevenness`, (sum g^3)^2 / (sum g^2)^3 over the arm's rounds with g = h/e.
+    `count` is the number of rewards of each arm, and `used` the number of those with a weight. If d are the
+    influences of an arm's mean, its error is (sum d^2)^(1/2), and its skewness is sum d^3 / (sum d^2)^(3/2).
+    `correlation` is the correlation between the two means. The squared skewness of an arm's mean is the
+    squared skewness of the rewards times `unevenness`, which is (sum g^3)^2 / (sum g^2)^3 over the arm's
+    rounds, where g = h/e.
     """
 
     estimate: FloatArray
@@ -55,7 +56,7 @@ class GroupEffects:
 
 
 def group_codes(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, list[tuple[Any, ...]]]:
-    """Codes of the combinations of labels that occur; columns (T,); returns codes (T,)."""
+    """Codes, shape (T,), of the combinations of labels that occur, and the combinations; columns (T,)."""
     levels, parts = zip(*(_levels(column) for column in columns), strict=True)
     sizes = tuple(len(level) for level in levels)
     combined = np.ravel_multi_index(parts, sizes)
@@ -77,7 +78,7 @@ def _levels(column: NDArray[Any]) -> tuple[list[Any], IntArray]:
 
 
 def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups: int) -> ArmMoments:
-    """Moments of rewards by group and arm, computed relative to one reward of each cell.
+    """Moments of rewards by group and arm, computed relative to one of the rewards in each cell.
 
     Shapes: group (T,), treated (T,), reward (T,).
     """
@@ -94,7 +95,7 @@ def arm_moments(group: IntArray, treated: IntArray, reward: FloatArray, n_groups
 
 
 def arm_skewness(group: IntArray, treated: IntArray, reward: FloatArray, moments: ArmMoments) -> FloatArray:
-    """Skewness of the mean reward of each group and arm: that of the rewards over the root of their number.
+    """Skewness of the mean reward by group and arm: that of rewards over the square root of their number.
 
     Shapes: group (T,), treated (T,), reward (T,); returns (G, 2).
     """
@@ -124,12 +125,12 @@ def group_aipw(
 
     The outcome model is the arm's mean reward over earlier rounds of the group; before the arm's first round,
     it is the mean of all earlier rewards of the group, or of all groups before the group's first. The first
-    round has no earlier rewards and no weight. Therefore adding a constant to all rewards does not change the
-    estimates.
+    round, before which there are no rewards, has no weight. Therefore, adding a constant to all rewards does
+    not change the estimates.
 
     The variance of the difference is the sum of squared differences of the two arms' influences. Its degrees
-    of freedom are (sum w)^2 / sum w^2 - 1 with w = h^2 / e^2 over the rounds of an arm, as for a sum of
-    squares with unequal variances (Satterthwaite 1946); the smaller of the two arms' numbers is used.
+    of freedom are (sum w)^2 / sum w^2 - 1, where w = h^2 / e^2 over the rounds of an arm, as for a sum of
+    squares with unequal variances (Satterthwaite 1946). The smaller of the two arms' values is used.
     """
     from adaptinf.inference.effects import group_kernel as kernel  # Numba loads when it is needed
 
@@ -153,7 +154,7 @@ def group_aipw(
 
 
 def _described(sums: FloatArray, means: FloatArray, moments: FloatArray) -> GroupEffects:
-    """Effects from the sums over the rounds; means (G, 2)."""
+    """Effects computed from the sums over rounds; means has shape (G, 2)."""
     count, used, totals, _, lowest, gains, squares, cubes, fourths = sums
     known = totals.min(axis=1) > 0.0
     spread, skew, product, change = np.where(known[:, None], moments, np.nan)
@@ -179,6 +180,6 @@ def _described(sums: FloatArray, means: FloatArray, moments: FloatArray) -> Grou
 
 
 def _over(numerator: FloatArray, denominator: FloatArray, otherwise: float = 0.0) -> FloatArray:
-    """Quotients where the denominator is positive, and `otherwise` elsewhere."""
+    """Quotients; if a denominator is not positive, the entry is `otherwise`."""
     found = np.full(np.shape(numerator), otherwise)
     return np.asarray(np.divide(numerator, denominator, out=found, where=denominator > 0.0))

@@ -1,4 +1,4 @@
-"""Effects within groups from sums by batch, arm and group: a contrast for each group's own sums."""
+"""Effects within groups, from sums by batch, arm and group: a contrast of the sums of each group."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ROWS = ["an AdaptiveLog of rows"]
 
 @dataclass(frozen=True, eq=False)
 class SumsQuestion:
-    """Effect of one arm over another in each of G groups; pair (2,) with the treatment first."""
+    """The effect of an arm over another in each of G groups; pair (2,), with the treatment first."""
 
     sums: Sums
     by: tuple[str, ...]
@@ -55,12 +55,12 @@ class SumsQuestion:
 
     @property
     def profile(self) -> LogProfile:
-        """Facts about all groups together."""
+        """The profile of the sums over all groups."""
         return profile_of(self.sums)
 
     @cached_property
     def parts(self) -> list[Sums]:
-        """Sums for each group."""
+        """The sums for each group."""
         return [self.sums.of_group(label) for label in self.sums.groups]
 
     @cached_property
@@ -74,7 +74,7 @@ class SumsQuestion:
         return all(one.profile.constant_propensities for one in self.questions())
 
     def questions(self, *, stationary: bool = False) -> list[Question]:
-        """The contrast for each group that can have one."""
+        """The questions about the contrasts of the groups that have one."""
         return [
             Question(profile_of(part), self.pair, contrast=True, stationary=stationary)
             for part, usable in zip(self.parts, self.usable, strict=True)
@@ -111,7 +111,7 @@ def sums_question(
 
 
 def _assess(question: SumsQuestion) -> list[Verdict]:
-    """Unweighted means if every group's propensities are constant, otherwise AIPW; the only two methods."""
+    """Verdicts on unweighted means, if propensities are constant in every group, or else on AIPW."""
     found = question.questions()
     if not found:
         reason = claims.NO_COMMON_BATCH(treatment=question.treatment, control=question.control)
@@ -137,7 +137,7 @@ def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
 
 
 def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
-    """The verdict on a variant used in every group: that for the least favourable group."""
+    """The verdict on a variant for all groups, which is that for the least favourable group."""
     refused = next((one for one in verdicts if not one.valid), None)
     rank = (*GROUPS["contrasts of sums"], *max(one.rank for one in verdicts))
     name = _PLAIN if weights is None else verdicts[0].name
@@ -149,7 +149,7 @@ def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
 
 
 def _length(question: SumsQuestion, verdict: Verdict) -> float:
-    """The mean of the groups' lengths; NaN if any is unknown."""
+    """The mean of the expected lengths in the groups; NaN if any is unknown."""
     method = arm_method(_CONTRASTS[verdict.arguments["estimator"]])
     return float(np.mean([method.length(one, verdict) for one in question.questions()]))
 
@@ -162,7 +162,7 @@ def _fit(
     *,
     stationary: bool = False,
 ) -> GroupResults:
-    """Every group's contrast, all by one method."""
+    """Estimate the contrast of every group by the same method."""
     estimator, weights = _chosen(question, estimator, weights, stationary)
     how: dict[str, Any] = {"estimator": _CONTRASTS[estimator], "weights": weights, "null": null}
     how |= {"stationary": stationary}
@@ -196,7 +196,7 @@ def _contrast(question: SumsQuestion, part: Sums, how: Mapping[str, Any]) -> Res
 def _chosen(
     question: SumsQuestion, estimator: str | None, weights: str | None, stationary: bool
 ) -> tuple[str, str | None]:
-    """Estimator and weights: those requested if all groups allow them, or the first that they allow."""
+    """The requested estimator and weights, if all groups allow them, or else the first that they allow."""
     found = FROM_SUMS.assess(question)
     kinds = ("sqrt", *_KINDS[:2]) if stationary else _KINDS[:2]
     order: list[tuple[str, str | None]] = [] if weights is not None else [(_PLAIN, None)]
@@ -218,7 +218,7 @@ def _results(
     null: float,
     found: Sequence[Results | None],
 ) -> GroupResults:
-    """One table for the groups' contrasts; each note appears once."""
+    """The contrasts of the groups in one table, in which each note appears once."""
     estimate = np.array([np.nan if one is None else one.estimate[0] for one in found])
     std_error = np.array([np.nan if one is None else one.std_error[0] for one in found])
     details = {
@@ -258,7 +258,7 @@ def _results(
 
 
 def _law(found: Sequence[Results | None], estimate: FloatArray, std_error: FloatArray) -> Reference:
-    """The distribution for all groups; estimate and std_error have shape (G,)."""
+    """The joint reference distribution of all groups; estimate and std_error have shape (G,)."""
     gone = np.full(1, np.nan)
     if not any(_corrected(one) for one in found):
         lost = StudentReference(gone, gone, gone)
@@ -274,4 +274,4 @@ def _law(found: Sequence[Results | None], estimate: FloatArray, std_error: Float
 
 
 FROM_SUMS: MethodRecord[SumsQuestion] = MethodRecord("from sums", _assess, _fit, length=_length)
-"""All methods that are available for sums."""
+"""The record that stands for all methods available for sums."""

@@ -1,4 +1,4 @@
-"""Facts for claims about projections on covariates: for a log with one kind of weights, or for a fit."""
+"""Facts on which claims about projections on covariates depend, for a log with given weights or a fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectionFit:
-    """Results of a projection, and the options used; df, ess and lowest have shape (p,)."""
+    """Results of a projection, with the options used; df, ess and lowest have shape (p,)."""
 
     covariance: str
     outcome: Outcome
@@ -40,7 +40,7 @@ class ProjectionFit:
 
 
 class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
-    """Facts about the request; without a fit, for a row of `recommend`."""
+    """Facts about a projection; without a fit, for a row of `recommend`."""
 
     always = True
     is_projection = True
@@ -69,13 +69,13 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @property
     def fixed_by(self) -> Fixed | None:
-        """Source of the propensities that fix combined weights before a context is observed, or None."""
+        """Which propensities fix combined weights before a context is observed; None if none do."""
         combined = self.question.combined if self.weights == "combined" else None
         return None if combined is None else combined[1]
 
     @cached_property
     def is_fixed(self) -> bool:
-        """Whether no weight depends on the round's context."""
+        """Whether weights do not depend on the round's context."""
         return self.is_uniform or self.question.past.free or self.fixed_by is not None
 
     @property
@@ -115,7 +115,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @cached_property
     def _units(self) -> tuple[int, int, FloatArray, FloatArray]:
-        """Units, their rounds, and for each arm its number of units and of those with an event."""
+        """Numbers of units and of rounds and, for each arm, of its units and of its units with an event."""
         chosen, unit = self.question.chosen, self.question.unit
         assert unit is not None
         reward = self.profile.log.arrays.reward[self.question.kept]
@@ -155,7 +155,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @property
     def bare_columns(self) -> list[dict[str, str]]:
-        """Indicator columns on which an arm was never observed."""
+        """Indicator columns for which an arm was never observed."""
         x = self.question.covariates.matrix[self.question.kept]
         binary = ((x == 0.0) | (x == 1.0)).all(axis=0)
         bare = binary & ((x.T @ self.question.chosen) == 0.0).any(axis=1)

@@ -1,4 +1,4 @@
-"""Repeated looks at a trial: critical values, probabilities of crossing, estimates after stopping."""
+"""Repeated looks at a trial: critical values, crossing probabilities, and estimates after stopping."""
 
 from adaptinf.inference.group_sequential.boundaries import Boundary, futility_bounds, spending_bounds
 

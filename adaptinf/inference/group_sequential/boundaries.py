@@ -1,4 +1,4 @@
-"""Critical values for repeated looks at a trial, and properties of a test with such values.
+"""Critical values for repeated looks at a trial, and the properties of tests that use them.
 
 References
 ----------
@@ -38,25 +38,25 @@ def spending_bounds(
     gamma: float = -4.0,
     rho: float = 2.0,
 ) -> FloatArray:
-    """Critical values of z for every look, with overall probability alpha of rejecting a true null.
+    """Critical values of z for each look, for which a true null is rejected with overall probability alpha.
 
     Parameters
     ----------
     fractions : array_like of float, shape (k,)
-        Information at each look divided by the information planned for the last look, ascending, in (0, 1].
-        With a fixed allocation these are shares of the participants.
+        Information at each look divided by the information planned for the last look: ascending numbers in
+        (0, 1]. For a fixed allocation, these are shares of the participants.
     alpha : float
         Level of the test, between 0 and 0.5.
     sides : {2, 1}
         Whether the test is two-sided, with alpha / 2 on either side, or one-sided.
     spending : {"lan-demets-obrien-fleming", "lan-demets-pocock", "hwang-shih-decani", "power", \
 "obrien-fleming", "pocock"}
-        How alpha is spent. The last two are the classical designs, whose critical values are proportional to
-        1 / sqrt(fraction) and constant, respectively; they require the fractions of all looks, whereas the
-        others require only those of the looks so far.
+        How alpha is spent. The last two are the classical designs, with critical values that are proportional
+        to 1 / sqrt(fraction) and constant, respectively. The classical designs require the fractions of all
+        looks, whereas the others require only those of the looks so far.
     gamma : float
-        Parameter of the Hwang-Shih-DeCani family: negative values spend little alpha at early looks; -4 is
-        close to O'Brien and Fleming's design, 1 to Pocock's.
+        Parameter of the Hwang-Shih-DeCani family. Negative values spend little alpha at early looks; -4 is
+        close to O'Brien and Fleming's design, and 1 to Pocock's.
     rho : float
         Exponent of the power family, above 0.
 
@@ -113,10 +113,10 @@ def fraction_problems(known: FloatArray | None, given: Any) -> list[str]:
 def bounds_of_spent(
     information: FloatArray, spent: FloatArray, sides: int, lower: FloatArray | None = None
 ) -> FloatArray:
-    """Upper critical values at which each look spends its share; information, spent, lower, returns (k,).
+    """Upper critical values for which each look spends its share; all arrays have shape (k,).
 
-    The region extends down to minus the critical value in two-sided tests or, otherwise, to `lower`, if
-    given; without it, the region has no lower limit.
+    In two-sided tests, the continuation region extends down to minus the critical value. In one-sided tests,
+    it extends down to `lower`, or has no lower limit if `lower` is None.
     """
     walk, found = Walk(), np.full(len(spent), np.inf)
     for look, (size, may) in enumerate(zip(information.tolist(), spent.tolist(), strict=True)):
@@ -129,7 +129,7 @@ def bounds_of_spent(
 
 
 def critical_value(tail: Callable[[float, float], float], size: float, probability: float) -> float:
-    """Critical value that z exceeds at a look with a given probability; infinite if this is too small."""
+    """Critical value that z exceeds at a look with this probability; infinite if it is too small."""
     if probability <= 0.0:
         return math.inf
     root, aim = math.sqrt(size), math.log(probability)
@@ -148,7 +148,7 @@ def critical_value(tail: Callable[[float, float], float], size: float, probabili
 
 
 def classical_bounds(information: FloatArray, level: float, sides: int, exponent: float) -> FloatArray:
-    """Critical values proportional to a power of the information; information (k,), returns (k,)."""
+    """Critical values that are proportional to a power of the information; information and result (k,)."""
     shape = (information / information[-1]) ** exponent
     none = np.full(len(shape), -np.inf)
 
@@ -164,11 +164,11 @@ def classical_bounds(information: FloatArray, level: float, sides: int, exponent
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boundary:
-    """A test with several looks; information, lower, upper (k,).
+    """A test with several looks; information, lower and upper have shape (k,).
 
     The null is rejected above the upper critical values of z and, if the test is two-sided, below the lower
-    ones. In a one-sided test, the lower ones are for futility; unless they are binding, a trial may continue
-    below them, and levels and p-values do not depend on them.
+    critical values. In a one-sided test, the lower critical values are for futility. Unless they are binding,
+    a trial may continue below them, and levels and p-values do not depend on them.
     """
 
     information: FloatArray
@@ -178,7 +178,7 @@ class Boundary:
     binding: bool = True
 
     def crossing(self, drift: float) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of stopping below and above at each look, (k,), for a drift of the score."""
+        """Probabilities of stopping below and above at each look, shape (k,), if the score has this drift."""
         return crossing(self.lower, self.upper, self.information, drift)
 
     def rejection(self, drift: float) -> float:
@@ -187,18 +187,18 @@ class Boundary:
         return float(above.sum() + (below.sum() if self.sides == 2 else 0.0))
 
     def stopping(self, drift: float) -> FloatArray:
-        """Probability that each look is the last, (k,)."""
+        """Probability that each look is the last, shape (k,)."""
         below, above = self.crossing(drift)
         stops = below + above
         stops[-1] = 1.0 - stops[:-1].sum()
         return stops
 
     def expected_information(self, drift: float) -> float:
-        """Expected information at the end."""
+        """Expected information at the end of the trial."""
         return float(self.stopping(drift) @ self.information)
 
     def drift_of_power(self, power: float) -> float:
-        """Drift above 0 at which the null is rejected with a given probability."""
+        """Positive drift at which the null is rejected with this probability."""
         high = (special.ndtri(power) + 10.0) / math.sqrt(self.information[-1])
         return float(optimize.brentq(lambda drift: self.rejection(drift) - power, 0.0, high, xtol=_EXACT))
 
@@ -220,7 +220,7 @@ def futility_bounds(
     Returns
     -------
     lower, upper : ndarray of shape (k,)
-        The upper and lower values meet at the last look.
+        Critical values, which are equal at the last look.
     drift : float
 
     Examples
@@ -261,7 +261,7 @@ def _both(
     level: FloatArray | None,
     drift: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Critical values that spend the type II error at a drift, and the level without drift; (k,) each."""
+    """Critical values that spend the type II error at this drift, and the level without drift."""
     at_drift, at_null = Walk(drift), Walk()
     lower, above = np.full(len(spent), -np.inf), upper.copy()
     for look, size in enumerate(information.tolist()):

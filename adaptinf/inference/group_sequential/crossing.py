@@ -1,8 +1,8 @@
 """Probabilities that a test statistic leaves its continuation region at each look.
 
-The statistic at a look with information I is a score S, normal with mean drift * I and variance I, whose
-increments are independent. The density of the scores that have not left the region is propagated from look to
-look by Gauss-Legendre quadrature.
+The statistic at a look with information I is a score S, which is normal with mean drift * I and variance I
+and has independent increments. The density of the scores that have not left the region is propagated from
+look to look by Gauss-Legendre quadrature.
 
 References
 ----------
@@ -29,19 +29,19 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 class Walk:
-    """The scores that have not left the region so far: their values (n,), and the mass at each, (n,)."""
+    """The distribution of scores that have not left the region: nodes, and the mass at each; shape (n,)."""
 
     def __init__(self, drift: float = 0.0) -> None:
         self.drift, self.information = drift, 0.0
         self.score, self.mass = np.zeros(1), np.ones(1)
 
     def below(self, information: float, bound: float) -> float:
-        """Probability that the score first leaves the region at the next look, below a bound."""
+        """Probability that the score leaves the region for the first time at the next look, below a bound."""
         mean, spread = self._next(information)
         return float(self.mass @ special.ndtr((bound - mean) / spread))
 
     def above(self, information: float, bound: float) -> float:
-        """Probability that the score first leaves the region at the next look, above a bound."""
+        """Probability that the score leaves the region for the first time at the next look, above a bound."""
         mean, spread = self._next(information)
         return float(self.mass @ special.ndtr((mean - bound) / spread))
 
@@ -60,7 +60,7 @@ class Walk:
 
 
 def _panels(low: float, high: float, longest: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of a quadrature from low to high, in panels of limited length; (n,) each."""
+    """Nodes and weights, shape (n,), of a quadrature from low to high in panels of limited length."""
     if not low < high:
         return np.zeros(0), np.zeros(0)
     ends = np.linspace(low, high, math.ceil((high - low) / longest) + 1)
@@ -71,9 +71,9 @@ def _panels(low: float, high: float, longest: float) -> tuple[FloatArray, FloatA
 def crossing(
     lower: FloatArray, upper: FloatArray, information: FloatArray, drift: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Probabilities of leaving below, and above, at each look for the first time.
+    """Probabilities of leaving the region for the first time at each look, below and above.
 
-    Shapes: lower, upper (k,), critical values of z; information (k,), ascending; returns (k,) each.
+    Critical values of z, lower and upper, and ascending information have shape (k,), as do both results.
     """
     walk, below, above = Walk(drift), np.zeros(len(upper)), np.zeros(len(upper))
     for look, size in enumerate(information):

@@ -1,11 +1,11 @@
 """Probabilities that one of several test statistics leaves its region at each look.
 
 The scores of J treatments against one control are jointly normal with independent increments. Within an
-increment, the control is a factor that they share: given its value x, the increments of the treatments are
-independent, with means a_j x and standard deviations s_j. The density of the scores that have not left is
-propagated from look to look on a grid with J axes. A step is an integral over x, by the trapezoidal rule, of
-products of one-dimensional kernels; integrals along an axis use Gauss-Legendre quadrature. With one treatment
-there is no factor, and the result is that of `crossing`.
+increment, the control is a factor that the treatments share: given its value x, the increments of the
+treatments are independent, with means a_j x and standard deviations s_j. The density of the scores that have
+not left the region is propagated from look to look on a grid with J axes. Each step is an integral over x, by
+the trapezoidal rule, of products of one-dimensional kernels; integrals along an axis use Gauss-Legendre
+quadrature. If there is only one treatment, there is no factor, and the result is that of `crossing`.
 
 References
 ----------
@@ -27,7 +27,7 @@ from adaptinf.inference.group_sequential.boundaries import critical_value
 from adaptinf.typing import BoolArray, FloatArray
 
 MOST = 4
-"""Largest number of treatments: a grid has as many axes."""
+"""Largest number of treatments, which is the number of axes of a grid."""
 # These keep errors below 1e-7. Beyond this many standard deviations, a normal variable has probability 4e-8.
 _REACH = 5.5
 # Nodes for each standard deviation of a kernel, more of them, and the largest number on an axis, by J.
@@ -42,7 +42,7 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 class _Step(NamedTuple):
-    """An increment: shift (q, J), spread (J,), and the factor's weights (q,)."""
+    """An increment; shapes: shift (q, J), spread (J,), and weights of the factor's values (q,)."""
 
     shift: FloatArray
     spread: FloatArray
@@ -52,8 +52,8 @@ class _Step(NamedTuple):
 class JointWalk:
     """The scores of J treatments that have not left their region so far.
 
-    `products` (J, J) is the covariance of the scores at the last look. The grid of that look is created only
-    once the next increment is known, because its spread determines how fine the grid must be.
+    The covariance of the scores at the last look, `products`, has shape (J, J). The grid of that look is
+    created only once the next increment is known, because its spread determines how fine the grid must be.
     """
 
     def __init__(self, many: int) -> None:
@@ -63,18 +63,18 @@ class JointWalk:
         self._ahead: tuple[FloatArray, _Step] | None = None
 
     def leaving(self, products: FloatArray, low: FloatArray, high: FloatArray) -> float:
-        """Probability that some score leaves at the next look, and none has left before; low, high (J,)."""
+        """Probability that some score leaves the region at the next look, but none before; low, high (J,)."""
         return self._leaves(self._settled(products))(low, high)
 
     def proceed(self, products: FloatArray, low: FloatArray, high: FloatArray) -> None:
-        """Keep the scores at the next look that lie between low and high (J,)."""
+        """Keep the scores at the next look that lie between low and high, shape (J,)."""
         step = self._settled(products)
         reach = _REACH * np.sqrt(products.diagonal())
         self._kept = np.maximum(low, -reach), np.minimum(high, reach), step
         self.products, self._ahead = products, None
 
     def critical_value(self, products: FloatArray, tested: FloatArray, sides: int, may: float) -> float:
-        """Common critical value of the standardised scores tested at the next look; tested (J,) is 1 or 0."""
+        """Common critical value of the standardised scores that are tested at the next look; tested (J,)."""
         if may <= 0.0:
             return math.inf
         leaves = self._leaves(self._settled(products))
@@ -88,7 +88,7 @@ class JointWalk:
         return critical_value(tail, 1.0, may) if math.isnan(found) else found
 
     def _leaves(self, step: _Step) -> Callable[[FloatArray, FloatArray], float]:
-        """The probability of leaving with an increment, as a function of the limits."""
+        """The probability of leaving the region in an increment, as a function of the limits."""
         spread, total = step.spread, float(self._mass.sum())
         means = [(nodes + step.shift[:, j, None]) / spread[j] for j, nodes in enumerate(self._nodes)]
 
@@ -134,13 +134,13 @@ class JointWalk:
 
 
 def _within(low: float, high: float, mean: FloatArray) -> FloatArray:
-    """Probabilities that normal variables with these means and variance 1 are between two limits."""
+    """Probabilities that normal variables with these means and variance 1 lie between two limits."""
     above = special.ndtr(high - mean)
     return np.asarray(above if low == -math.inf else np.maximum(above - special.ndtr(low - mean), 0.0))
 
 
 def _secant(tail: Callable[[float], float], may: float, highest: float) -> float:
-    """Point at which a tail equals a probability, at or below Bonferroni's value; NaN if it is not found."""
+    """Point at which a tail equals a probability, starting from Bonferroni's value; NaN if not found."""
     aim, noise = math.log(may), max(_EXACT, _ROUNDING / may)
     if may < _SMALL or highest < _LOWEST:
         return math.nan
@@ -166,7 +166,7 @@ def _secant(tail: Callable[[float], float], may: float, highest: float) -> float
 def limits(
     products: FloatArray, tested: FloatArray, sides: int, bound: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of the scores, (J,) each, for a common critical value of those that are tested."""
+    """Limits of the scores, shape (J,), for a common critical value of the scores that are tested."""
     return _region(np.sqrt(products.diagonal()), tested == 0.0, sides, bound)
 
 
@@ -177,7 +177,7 @@ def _region(root: FloatArray, free: BoolArray, sides: int, bound: float) -> tupl
 
 
 def _step_of(increment: FloatArray) -> _Step:
-    """Shifts, spreads and weights of an increment with a covariance; increment (J, J)."""
+    """Shifts, spreads and weights of an increment with this covariance, shape (J, J)."""
     deviation = np.sqrt(increment.diagonal())
     loading = factor(increment / np.outer(deviation, deviation))
     precision = 1.0 + float((loading**2 / (1.0 - loading**2)).sum())
@@ -191,7 +191,7 @@ def _step_of(increment: FloatArray) -> _Step:
 
 
 def factor(correlation: FloatArray) -> FloatArray:
-    """Loadings of one factor, (J,): their products are close to the correlations (J, J), exact for J = 2."""
+    """Loadings of one factor, shape (J,), whose products approximate the correlations (exactly for J = 2)."""
     many = len(correlation)
     if many == 1:
         return np.zeros(1)
@@ -211,7 +211,7 @@ def factor(correlation: FloatArray) -> FloatArray:
 
 
 def _grid(low: float, high: float, spread: float, many: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights from low to high, for kernels with a given spread; (n,) each."""
+    """Nodes and weights from low to high, shape (n,), for kernels with this spread."""
     size = min(math.ceil(_DENSITY * (high - low) / spread) + _EXTRA, _LIMITS[many])
     node, weight = _legendre(size)
     half = 0.5 * (high - low)

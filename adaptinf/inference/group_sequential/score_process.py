@@ -1,16 +1,19 @@
 """The scores of differences between arms and a control after each round of an adaptive trial.
 
-With propensities e and predictions m of the arms' rewards, D_t = Gamma_t(treatment) - Gamma_t(control) is
-the difference of the augmented inverse-propensity scores, and h_t = (1/e_t(treatment) +
-1/e_t(control))^(-1/2) is known before the round. If the difference is `null` in every round, the sum of h_t
-(D_t - null) is a martingale, which is not affected by drift common to both arms. Its clock is the sum of the
-squares of its steps.
+Let e be the propensities, and let D_t = Gamma_t(treatment) - Gamma_t(control) be the difference between the
+augmented inverse-propensity scores with predictions m of the arms' rewards. The weight h_t =
+(1/e_t(treatment) + 1/e_t(control))^(-1/2) is known before the round. If the difference between the arms'
+means is `null` in every round, the sum of h_t (D_t - null) is a martingale, which is not affected by drift
+common to both arms. The clock is the sum of the squares of its steps.
 
 The score remains a martingale for any prediction from the past; a poor prediction adds noise. If the level
-drifts, the mean of an arm that is rarely drawn lags behind, so that its few, large steps all have the same
-sign, and their number determines both score and clock. There are therefore two rules for predictions: the
-mean of each arm's earlier rewards, and a recent level common to both arms plus each arm's mean distance from
-it. Each round uses the rule whose steps had the smaller sum of squares so far.
+drifts, the mean of a rarely drawn arm lags behind, so that its few large steps all have the same sign, and
+their number determines both the score and the clock. There are therefore two rules for predictions: the mean
+of each arm's earlier rewards, or a recent level common to both arms plus each arm's mean distance from it.
+Each round uses the rule whose steps have had the smaller sum of squares so far.
+
+Without drift, an arm that a design now avoids has had rewards below its mean, with the same consequence. Both
+rules therefore shrink the arms' difference: means as if each arm had had 10 more rewards at the mean of both.
 """
 
 from __future__ import annotations
@@ -24,17 +27,19 @@ from adaptinf.compilation import compiled
 from adaptinf.typing import FloatArray, IntArray
 
 _KEEP = 0.98
-"""Weight of a reward in the recent level relative to the next reward: a mean of about 50 rewards."""
+"""Weight of a reward in the recent level relative to the next reward; the level averages about 50 rewards."""
+_PRIOR = 10.0
+"""Number of rewards, at the mean of both arms, that are added to those of each arm."""
 _COUNT, _TOTAL, _AWAY, _ONES, _SQUARES, _FOURTHS = range(6)
 _OWN, _LEVEL, _RECENT, _SUM = range(4)
 
 
 class ScoreProcess(NamedTuple):
-    """The state of the score at each of k looks.
+    """The state of the score at each of k looks; all arrays have shape (k,).
 
-    Shapes (k,): score and clock, sums of h (D - null) and of its square; slope, the sum of h; effective, the
-    smaller of the two arms' effective numbers of rewards, and events, the smallest count of an arm's rarer
-    outcome (infinite unless rewards are 0 and 1).
+    `score` and `clock` are the sums of h (D - null) and of its squares, and `slope` is the sum of h.
+    `effective` is the smaller of the two arms' effective numbers of rewards, and `events` is the smaller of
+    the counts of their rarer outcomes (infinite unless rewards are 0 and 1).
     """
 
     score: FloatArray
@@ -45,7 +50,7 @@ class ScoreProcess(NamedTuple):
 
     @property
     def z(self) -> FloatArray:
-        """Standardised scores, (k,); NaN if rewards did not vary."""
+        """Standardised scores, shape (k,); NaN if rewards did not vary."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.score / np.sqrt(self.clock), dtype=np.float64)
 
@@ -53,7 +58,7 @@ class ScoreProcess(NamedTuple):
 class ScoreProcesses(NamedTuple):
     """The scores of J treatments against one control at each of k looks; products (k, J, J).
 
-    `products` are sums of products of the steps of two treatments, with the clocks on their diagonals.
+    `products` contains the sums of products of two treatments' steps, with the clocks on the diagonals.
     """
 
     each: tuple[ScoreProcess, ...]
@@ -64,10 +69,10 @@ class ScoreProcesses(NamedTuple):
 def _step(
     arms: FloatArray, pair: FloatArray, first: float, second: float, place: int, y: float, null: float
 ) -> float:
-    """The unweighted step D - null by the better rule so far; updates the sums of squares of both rules.
+    """The unweighted step D - null by the rule that was better so far; updates both sums of squares.
 
-    Shapes: arms (2, 6), pair (4,); first, second, the propensities; place 0 if the treatment was drawn, 1 if
-    the control, otherwise -1.
+    Shapes: arms (2, 6), pair (4,). `first` and `second` are the propensities, and `place` is 0 if the
+    treatment was drawn, 1 if the control was drawn, and -1 otherwise.
     """
     level = pair[_SUM] / pair[_RECENT]
     pooled = (arms[0, _TOTAL] + arms[1, _TOTAL]) / (arms[0, _COUNT] + arms[1, _COUNT])
@@ -77,11 +82,11 @@ def _step(
     for rule in range(2):
         difference, drawn = -null, 0.0
         for one in range(2):
-            count = arms[one, _COUNT]
+            count = arms[one, _COUNT] + _PRIOR
             if rule == 0:
-                mean = arms[one, _TOTAL] / count if count > 0.0 else pooled
+                mean = (arms[one, _TOTAL] + _PRIOR * pooled) / count
             else:
-                mean = level + (arms[one, _AWAY] / count if count > 0.0 else 0.0)
+                mean = level + arms[one, _AWAY] / count
             difference += mean if one == 0 else -mean
             if one == place:
                 drawn = mean
@@ -97,7 +102,7 @@ def _step(
 
 @compiled
 def _learn(arms: FloatArray, pair: FloatArray, place: int, y: float) -> None:
-    """Process a reward of one of the two arms; arms (2, 6), pair (4,)."""
+    """Update the state with a reward of one of the two arms; arms (2, 6), pair (4,)."""
     arms[place, _AWAY] += y - pair[_SUM] / pair[_RECENT] if pair[_RECENT] > 0.0 else 0.0
     pair[_RECENT] = _KEEP * pair[_RECENT] + 1.0
     pair[_SUM] = _KEEP * pair[_SUM] + y
@@ -118,10 +123,11 @@ def _walk(
     work: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
     found: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
 ) -> None:
-    """Write running sums at each look.
+    """Compute the running sums at each look and store them in `found`.
 
-    Shapes: treatments (J,); work: arms (J, 2, 6), pairs (J, 4), steps (J,), sums (J, 2), products (J, J), all
-    0; found: score, slope (k, J), products (k, J, J), arms (k, J, 2, 6).
+    Shapes: treatments (J,). `work` contains arrays of zeros: arms (J, 2, 6), pairs (J, 4), steps (J,), sums
+    (J, 2), products (J, J). `found` contains the results: score, slope (k, J), products (k, J, J), arms (k,
+    J, 2, 6).
     """
     arms, pairs, steps, sums, products = work
     look, many = 0, treatments.shape[0]
@@ -160,8 +166,9 @@ def _walk(
 class RunningSums(NamedTuple):
     """Running sums of J treatments at k looks, which can be added over parts of a log.
 
-    Shapes: score, slope (k, J); products (k, J, J); squares, fourths (k, J, 2), of the weights of the rewards
-    of treatment and control; events (k, J), as in `ScoreProcess`.
+    Shapes: score, slope (k, J); products (k, J, J); squares, fourths (k, J, 2); events (k, J). `squares` and
+    `fourths` are sums of powers of the weights of the rewards of treatment and control; `events` is as in
+    `ScoreProcess`.
     """
 
     score: FloatArray
@@ -172,7 +179,7 @@ class RunningSums(NamedTuple):
     events: FloatArray
 
     def processes(self) -> ScoreProcesses:
-        """The scores, with the effective numbers of rewards of all parts together."""
+        """The scores, with effective numbers of rewards computed for all parts together."""
         with np.errstate(divide="ignore", invalid="ignore"):
             sizes = np.nan_to_num(self.squares**2 / self.fourths, nan=0.0).min(axis=2)
         clocks = np.diagonal(self.products, axis1=1, axis2=2)
@@ -190,10 +197,10 @@ def score_processes(
     looks: IntArray,
     null: float = 0.0,
 ) -> ScoreProcesses:
-    """The scores of several treatments at some looks.
+    """The scores of several treatments at given looks.
 
-    Shapes: action, reward (T,), propensities (T, K), looks (k,), numbers of rounds that do not decrease;
-    `treatments` and `control` are positions of arms.
+    Shapes: action, reward (T,), propensities (T, K), looks (k,). The looks are numbers of rounds that do not
+    decrease; `treatments` and `control` are positions of arms.
     """
     return running_sums(action, reward, propensities, treatments, control, looks, null).processes()
 
@@ -207,7 +214,7 @@ def running_sums(
     looks: IntArray,
     null: float = 0.0,
 ) -> RunningSums:
-    """What `score_processes` is computed from."""
+    """The running sums from which `score_processes` are computed."""
     many, ends = len(treatments), np.asarray(looks, dtype=np.int64)
     shape = (len(ends), many)
     found = np.zeros(shape), np.zeros(shape), np.zeros((*shape, many)), np.zeros((*shape, 2, 6))
@@ -241,5 +248,5 @@ def score_process(
     looks: IntArray,
     null: float = 0.0,
 ) -> ScoreProcess:
-    """The score of one treatment; `arms` are the positions of treatment and control."""
+    """The score of a single treatment; `arms` contains the positions of treatment and control."""
     return score_processes(action, reward, propensities, arms[:1], arms[1], looks, null).each[0]

@@ -1,4 +1,4 @@
-"""Spending functions: the share of a level that may be spent by a fraction of the information.
+"""Spending functions: how much of a level may be spent at a fraction of the information.
 
 References
 ----------
@@ -48,7 +48,9 @@ SPENDING: Mapping[str, Callable[[FloatArray, float, float], FloatArray]] = Mappi
         "power": _power,
     }
 )
-"""Level spent by each fraction of the information, (k,), from the one-sided level and a parameter."""
+"""Functions that return the level spent at each fraction of the information, shape (k,), from the fractions,
+the one-sided level and a parameter."""
 
 SHAPES: Mapping[str, float] = MappingProxyType({"obrien-fleming": -0.5, "pocock": 0.0})
-"""Exponents: critical values of the classical designs are proportional to a power of the information."""
+"""Exponents of the powers of the information to which critical values of the classical designs are
+proportional."""

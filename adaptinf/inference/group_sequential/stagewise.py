@@ -1,9 +1,9 @@
-"""Estimates after a stop: stage-wise ordering of the possible outcomes.
+"""Estimates after a stop, by stage-wise ordering of the possible outcomes.
 
-An outcome is more extreme the earlier the trial stopped above the region and, among trials that stopped at
-the same look, the larger the statistic. The probability of a more extreme outcome increases with the effect,
-which gives a p-value, a median-unbiased estimate and an interval. Only looks up to the stop are used, so it
-does not matter that later ones may depend on the data.
+Among trials that stopped above the region, an outcome is more extreme the earlier the trial stopped and, at
+the same look, the larger the statistic is. The probability of a more extreme outcome increases with the
+effect, which yields a p-value, a median-unbiased estimate and an interval. Only looks up to the stop are
+used, so later looks may depend on the data.
 
 References
 ----------
@@ -28,10 +28,10 @@ _EXACT = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stopped:
-    """A trial that stopped at its last look, with statistic `score` there; information, lower, upper (k,).
+    """A trial that stopped at its last look with the statistic `score`; arrays have shape (k,).
 
-    The score at look j has mean effect * slope_j and variance information_j; slope (k,). Slope and
-    information are equal if the estimator is efficient.
+    The score at look j has mean effect * slope_j and variance information_j. If the estimator is efficient,
+    slope and information are equal.
     """
 
     information: FloatArray
@@ -53,12 +53,12 @@ class Stopped:
 
     @property
     def pvalue(self) -> float:
-        """Two-sided p-value of an effect of 0."""
+        """Two-sided p-value for an effect of 0."""
         above = self.tail(0.0)
         return min(1.0, 2.0 * min(above, 1.0 - above))
 
     def effect(self, probability: float) -> float:
-        """Effect at which an outcome at least as extreme has a given probability."""
+        """Effect for which an outcome at least as extreme has this probability."""
         centre = self.score / float(self.slope[-1])
         spread = math.sqrt(float(self.information[-1])) / float(self.slope[-1])
         near = -spread * float(special.ndtri(1.0 - probability))
@@ -76,7 +76,7 @@ class Stopped:
 
     @property
     def estimate(self) -> float:
-        """Median-unbiased estimate."""
+        """The median-unbiased estimate of the effect."""
         return self.effect(0.5)
 
     def interval(self, alpha: float) -> tuple[float, float]:

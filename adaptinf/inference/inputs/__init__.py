@@ -1,1 +1,1 @@
-"""User input, parsed and checked: labels, formulas, frames by arm."""
+"""User input that is parsed and checked: labels, formulas, and columns by arm."""

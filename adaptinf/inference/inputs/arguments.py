@@ -1,4 +1,4 @@
-"""Arguments shared by several estimators: they are checked, and matched by their labels if they have any."""
+"""Arguments of several estimators, which are checked, and matched by their labels if they have any."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
 
 
 def require_data(subject: str, data: object, *, public: bool = False) -> AdaptiveLog:
-    """Return a log or sums, which have the same attributes for models of arms; refuse anything else.
+    """Return a log or sums, which models of arms use in the same way; refuse anything else.
 
-    The public part of a log is accepted if it is requested.
+    The public part of a log is accepted if `public` is true.
     """
     if isinstance(data, Sums) or (public and isinstance(data, PublicLog)):
         return cast(AdaptiveLog, data)
@@ -48,7 +48,7 @@ def require_data(subject: str, data: object, *, public: bool = False) -> Adaptiv
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """Labels listed by a user, and problems with the list."""
+    """The labels in a list from the user, and the problems with the list."""
     problem = f"{name} must be a list of labels"
     if isinstance(values, (str, bytes)):
         return (), [f"{problem}; write [{values!r:.60}]"]
@@ -72,7 +72,7 @@ def label_problems(name: str, values: Iterable[Any]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    """A value in one short line; frames and long arrays are shown by their type."""
+    """Text for a value, in one short line; frames and long arrays are represented by their type."""
     text = f"{value!r:.60}"
     return f"a {type(value).__name__}" if "\n" in text else text
 
@@ -87,7 +87,7 @@ def _is_label(value: Any) -> bool:
 
 
 def text_problems(**named: Any) -> list[str]:
-    """List the arguments that are neither strings nor None; lists and arrays cannot match a name."""
+    """List the arguments that are neither strings nor None, such as lists and arrays."""
     return [
         f"{name} must be a string, got {_shown(value)}"
         for name, value in named.items()
@@ -98,7 +98,7 @@ def text_problems(**named: Any) -> list[str]:
 def by_arm(
     name: str, values: Any, arms: Sequence[Any], rows: pd.Index[Any]
 ) -> tuple[FloatArray | None, list[str]]:
-    """Numbers by arm in the order of the arms, matched by label if there are labels.
+    """Numbers for each arm in the order of the arms, matched by label if they have labels.
 
     Shapes: arms (k,), rows (n,); returns (n, k) or (k,).
     """
@@ -120,13 +120,13 @@ def by_arm(
 
 
 def by_round(name: str, values: Any, rows: pd.Index[Any]) -> tuple[NDArray[Any], list[str]]:
-    """A column with one entry per round as an array, and problems with its index."""
+    """A column with one entry for each round, as an array, and the problems with its index."""
     problems = _index_problems(name, values, rows) if isinstance(values, (pd.Series, pd.DataFrame)) else []
     return np.asarray(values), problems
 
 
 def _order(name: str, labels: Any, arms: Sequence[Any]) -> tuple[list[int], list[str]]:
-    """Positions of the arms among the labels."""
+    """Positions of the arms among the labels, and the problems with the labels."""
     found = list(labels)
     if len(found) == len(arms) and set(found) == set(arms):
         return [found.index(arm) for arm in arms], []

@@ -1,6 +1,6 @@
-"""The Python code within formulas: parsed into a tree, compared with a list of allowed parts, and evaluated.
+"""Python code in formulas, which is parsed, compared with a list of allowed parts, and evaluated.
 
-Python's own `eval` is never called: code that is not on the list cannot run.
+Python's `eval` is never called, so only code on the list can run.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _TERMS = 50_000
 _COLUMNS = 5_000
 _LONGEST_POWER = 100
 ARGUMENT_SIZES = {"degree": 20, "df": 1_000, "levels": _COLUMNS}
-"""Largest integers accepted by transforms, whose time and memory grow with them."""
+"""Largest integers that transforms accept for these arguments, with which time and memory grow."""
 
 
 def check_products(tree: Any) -> None:
-    """Refuse a parsed formula that expands to too many terms, before the expansion."""
+    """Refuse a parsed formula that would expand to too many terms."""
     sizes: dict[int, float] = {}
     # An explicit stack is used, because long sums nest deeper than Python's recursion limit.
     pending = [(tree, False)]
@@ -74,7 +74,7 @@ def check_arguments(call: Callable[..., Any], arguments: Sequence[Any], named: M
 
 
 def check_labels(model: Any, data: pd.DataFrame) -> None:
-    """Refuse interactions of more labels than a model matrix can hold; data (T, p)."""
+    """Refuse interactions with more labels than a model matrix can hold; data has shape (T, p)."""
     labels = {
         str(name): data[name].nunique()
         for name in data.columns
@@ -97,7 +97,7 @@ def numeric(column: Any) -> bool:
 
 
 def check_kinds(subject: str, numbers: Mapping[str, bool], table: pd.DataFrame) -> None:
-    """Refuse numbers if the log has labels, and labels if it has numbers; table (m, p)."""
+    """Refuse numbers in columns that are labels in the log, and vice versa; table has shape (m, p)."""
     problems = [
         f"column {name!r} must contain {'real numbers' if known else 'labels'}, as in the log, not "
         f"{table[name].dtype}"
@@ -123,7 +123,7 @@ _NO_KEYWORDS = {"hash_func", "output"}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function callable by name, its number of positional arguments, and its keyword arguments."""
+    """A function that formulas can call, with its positional and its keyword arguments."""
 
     call: Callable[..., Any]
     least: int
@@ -141,7 +141,7 @@ class Function:
         return bool(self.keywords & ARGUMENT_SIZES.keys())
 
     def problems(self, name: str, positional: int, keywords: list[str]) -> list[str]:
-        """Problems with its arguments."""
+        """Problems with the arguments of a call."""
         found = [f"{name} has no argument {key!r}" for key in keywords if key not in self.keywords]
         if not self.least <= positional + len(keywords) or positional > self.most:
             span = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
@@ -151,7 +151,7 @@ class Function:
 
 @cache
 def functions() -> dict[str, Function]:
-    """All functions that can be called, by name."""
+    """All functions that formulas can call, keyed by name."""
     from formulaic.transforms import TRANSFORMS
 
     plain = {name: Function(TRANSFORMS[name], 1, 1) for name in _PLAIN.split()}
@@ -167,7 +167,7 @@ def functions() -> dict[str, Function]:
 
 @cache
 def values() -> dict[str, Any]:
-    """All values that can be used by name without a call, except columns."""
+    """All values other than columns that formulas can use by name."""
     from formulaic.transforms import TRANSFORMS
 
     codings = {f"contr.{name}": getattr(TRANSFORMS["contr"], name) for name in _CODINGS.split()}
@@ -180,7 +180,7 @@ def _degrees(name: str) -> frozenset[str]:
 
 
 def _described(call: Callable[..., Any]) -> Function:
-    """A transform with its visible arguments; names that begin with an underscore belong to formulaic."""
+    """A transform with its public arguments; those that begin with an underscore are set by formulaic."""
     known = [
         one
         for one in inspect.signature(call).parameters.values()
@@ -235,23 +235,23 @@ _PROBLEMS: dict[type[ast.AST], str] = {
     ast.RShift: ">>",
 }
 _NUMBERS, _TEXTS, _LISTS = range(3)
-"""Parts that are allowed in each position: numbers and columns; also strings; also lists and dicts."""
+"""What is allowed in a position: numbers and columns; strings as well; or also lists and dicts."""
 
 
 class RefusedExpression(ValueError):
-    """An error for Python that is not allowed in a formula; its arguments are the problems."""
+    """Raised for Python that is not allowed in a formula; the arguments are the problems."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """Checked Python of a formula: its text, its tree, and the columns in it."""
+    """A checked Python expression in a formula: its text, its tree, and the columns that it uses."""
 
     text: str
     tree: ast.expr
     names: frozenset[str]
 
     def compute(self, columns: Mapping[str, Any], states: MutableMapping[str, Any]) -> Any:
-        """Compute the value; transforms store statistics of columns in `states`, or read them from there."""
+        """Compute the value; transforms store statistics of columns in `states`, or read them from it."""
         try:
             return _value(self.tree, columns, states)
         except Exception as error:
@@ -259,7 +259,7 @@ class Expression:
 
 
 def read_expression(text: str) -> Expression:
-    """Parse Python in which names may be quoted with backticks, and refuse parts that are not allowed."""
+    """Parse Python with names that may be quoted by backticks, and refuse parts that are not allowed."""
     if not unicodedata.is_normalized("NFKC", _PIECES.sub("", text)):
         raise RefusedExpression(f"{text!r:.200} has letters that Python normalises: write `name`")
     try:
@@ -279,7 +279,7 @@ def unnamed_problems(text: str) -> list[str]:
 
 
 def _parsed(text: str) -> tuple[ast.expr, str]:
-    """The tree, with names unchanged, and its text, with unusual names in backticks."""
+    """The tree of an expression, with the names as given, and its text, with unusual names in backticks."""
     aliases: dict[str, str] = {}
     stem = "_"
     while stem in text:
@@ -307,7 +307,7 @@ def _parsed(text: str) -> tuple[ast.expr, str]:
 
 
 def _dotted(node: ast.AST) -> str:
-    """A name such as np.log; empty for anything else."""
+    """A dotted name such as np.log; empty if the node is anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -321,7 +321,7 @@ def _refused(node: ast.AST) -> str:
 
 
 def _problems(node: ast.AST, place: int) -> Iterator[str]:
-    """Problems with a tree, given the parts that are allowed in its position."""
+    """Problems with a tree, given what is allowed in its position."""
     match node:
         case ast.Name():
             return
@@ -366,7 +366,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
 
 
 def _size_problems(node: ast.BinOp) -> list[str]:
-    """Powers of numbers are refused if their computation could take too long."""
+    """Problems with powers of numbers whose computation could take too long."""
     if not isinstance(node.op, ast.Pow) or any(_columns(node)):
         return []
     small = all(_size(part) <= 1e3 for part in (node.left, node.right))
@@ -374,7 +374,7 @@ def _size_problems(node: ast.BinOp) -> list[str]:
 
 
 def _size(node: ast.expr) -> float:
-    """The number itself for a literal; infinite for anything else."""
+    """The value of a number, or infinity if the node is anything else."""
     match node:
         case ast.UnaryOp(operand=ast.Constant(value=int() | float() as number)):
             return abs(number)
@@ -397,7 +397,7 @@ def _call_problems(node: ast.Call) -> Iterator[str]:
 
 
 def _quoted_name(node: ast.AST) -> str | None:
-    """The name in Q("name"); None for anything else."""
+    """The name in Q("name"), or None if the node is anything else."""
     match node:
         case ast.Call(ast.Name("Q"), [ast.Constant(value=str(name))], []):
             return name
@@ -405,7 +405,7 @@ def _quoted_name(node: ast.AST) -> str | None:
 
 
 def _columns(node: ast.AST) -> Iterator[str]:
-    """Names in a tree that are not functions."""
+    """The names in a tree other than those of functions."""
     if (name := _quoted_name(node)) is not None:
         yield name
     elif isinstance(node, ast.Name):
@@ -419,7 +419,7 @@ def _columns(node: ast.AST) -> Iterator[str]:
 
 
 def _value(node: ast.AST, columns: Mapping[str, Any], states: MutableMapping[str, Any]) -> Any:
-    """Value of a checked tree."""
+    """Compute the value of a checked tree."""
 
     def of(part: ast.AST) -> Any:
         return _value(part, columns, states)
@@ -458,7 +458,7 @@ def _value(node: ast.AST, columns: Mapping[str, Any], states: MutableMapping[str
 
 
 def _number(value: Any) -> Any:
-    """A value that can be used in arithmetic; strings, which could be multiplied or formatted, cannot."""
+    """Return a value for arithmetic, and refuse strings, which could be multiplied or formatted."""
     if np.asarray(value).dtype.kind not in "biuf":
         raise TypeError("arithmetic requires numbers")
     return value

@@ -1,4 +1,4 @@
-"""Formulas, which are checked completely before any part is passed to formulaic, and their model matrices."""
+"""Formulas, which are checked completely before formulaic receives any part, and their model matrices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def main_effects(
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """A column of ones, the numeric columns, and a column of 0 and 1 for each label except the first.
 
-    Columns have shape (T,), rounds (n,), by default all; the entries of a column are contiguous in memory.
+    Columns have shape (T,); rounds has shape (n,), and by default contains all rounds. The entries of a
+    column of the result are contiguous in memory.
     """
     parts = [
         part
@@ -54,7 +55,7 @@ def main_effects(
 
 
 def _coded(name: str, values: NDArray[Any]) -> list[tuple[str, NDArray[Any]]]:
-    """Treatment coding of labels in their order, with formulaic's names."""
+    """Treatment coding of sorted labels, with the column names that formulaic would use."""
     if values.dtype.kind in "biuf":
         return [(name, values)]
     import pandas as pd
@@ -76,9 +77,9 @@ _DOTTED = re.compile(r"[^\W\d][\w.]*")
 class Formula:
     """A parsed formula.
 
-    Its sides are those of formulaic, in which names and expressions are looked up and never evaluated; a side
-    is None if it is missing or has several parts. The data must contain the names that are needed. Trusted
-    formulas are parsed and evaluated by formulaic.
+    The sides are those parsed by formulaic, with names and expressions that are looked up and never
+    evaluated; a side is None if it is missing or has several parts. The data must contain the names in
+    `needed`. Trusted formulas are parsed and evaluated by formulaic.
     """
 
     text: str
@@ -92,7 +93,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateModel:
-    """A formula, the statistics of its columns, and which of these are numeric; matrix (T, p)."""
+    """A formula, its model matrix (T, p), the statistics of its columns, and which columns are numeric."""
 
     formula: Formula
     names: tuple[str, ...]
@@ -102,7 +103,7 @@ class CovariateModel:
     numbers: Mapping[str, bool]
 
     def rows(self, subject: str, frame: Any) -> FloatArray:
-        """Model matrix of other covariates, with the levels and statistics of the log; returns (m, p)."""
+        """Model matrix of other data, shape (m, p), with the levels and statistics of the log."""
         import pandas as pd
 
         try:
@@ -120,7 +121,7 @@ class CovariateModel:
 
 
 def read_formula(subject: str, text: str, *, trusted: bool = False) -> Formula:
-    """Parse a formula, and refuse Python that is not allowed in it before any of it is evaluated."""
+    """Parse a formula, and refuse Python that is not allowed before anything is evaluated."""
     from formulaic.errors import FormulaicError
 
     try:
@@ -147,7 +148,7 @@ def _trusted(text: str) -> Formula:
 
 
 def _sides(parsed: Any) -> tuple[Any, Any]:
-    """Left and right sides parsed by formulaic; None for a side that is missing or has several parts."""
+    """The left and right sides parsed by formulaic; a side that is missing or has several parts is None."""
     from formulaic.formula import SimpleFormula
 
     if isinstance(parsed, SimpleFormula):
@@ -159,7 +160,7 @@ def _sides(parsed: Any) -> tuple[Any, Any]:
 
 
 def _checked(text: str) -> Formula:
-    """A formula whose names and expressions are only numbered placeholders for formulaic's parser."""
+    """A formula of which formulaic's parser sees only numbered placeholders for names and expressions."""
     import formulaic
     from formulaic.parser import DefaultFormulaParser
 
@@ -181,7 +182,7 @@ def _checked(text: str) -> Formula:
 
 
 def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
-    """Tokens of a formula, with numbered placeholders for its names and expressions, and their contents."""
+    """The formula with numbered placeholders for names and expressions, and what each one stands for."""
     from formulaic.parser.algos.tokenize import tokenize
 
     pieces: list[str] = []
@@ -207,7 +208,7 @@ def _pieces(text: str) -> tuple[list[str], dict[str, str | Expression]]:
 
 
 def _place(kind: str, piece: str, *, quoted: bool) -> str | Expression | None:
-    """The name or the expression of a token."""
+    """The name or the expression that a token contains; None for other tokens."""
     if kind == "python":
         return read_expression(piece)
     return piece if kind == "name" and (quoted or piece != ".") else None
@@ -218,7 +219,7 @@ def _shown(place: str | Expression) -> str:
 
 
 def _looked_up(side: Any, places: list[str | Expression], used: list[str | Expression]) -> Any:
-    """A side of a formula with its placeholders resolved; adds their contents to `used`."""
+    """A side of a formula with its placeholders resolved; what they stand for is added to `used`."""
     from formulaic.formula import SimpleFormula
     from formulaic.parser.types import Factor, Term
 
@@ -259,7 +260,7 @@ def covariate_model(subject: str, text: Any, log: AdaptiveLog, *, trusted: bool 
 
 
 def model_on(subject: str, formula: Formula, frame: pd.DataFrame) -> CovariateModel:
-    """The right side of a formula, applied to a frame."""
+    """The model matrix of the right side of a formula, for the columns of a frame."""
     states: dict[str, Any] = {}
     matrix, spec = _made(subject, formula, formula.right, frame, states)
     numbers = {name: numeric(frame[name]) for name in frame.columns if name in formula.names}
@@ -267,7 +268,7 @@ def model_on(subject: str, formula: Formula, frame: pd.DataFrame) -> CovariateMo
 
 
 def context_frame(log: AdaptiveLog) -> pd.DataFrame:
-    """Context columns, under their canonical names and the user's."""
+    """The context columns of a log, under their canonical names and under the user's."""
     import pandas as pd
 
     columns: dict[str, Any] = dict(log.arrays.context)
@@ -289,7 +290,7 @@ def _unknown_problem(names: list[str], frame: pd.DataFrame) -> str:
 def _made(
     subject: str, formula: Formula, model: Any, frame: pd.DataFrame, states: dict[str, Any]
 ) -> tuple[FloatArray, Any]:
-    """Model matrix as floats, and the specification for building further ones; returns matrix (T, p)."""
+    """The model matrix as floats, shape (T, p), and the specification for further matrices."""
     from formulaic.errors import DataMismatchWarning, FormulaicError
 
     try:
@@ -322,7 +323,7 @@ def _made(
 
 
 def column_problems(matrix: FloatArray, names: list[str]) -> list[str]:
-    """Problems with the columns of a model matrix and their names; matrix (T, p)."""
+    """Problems with the columns of a model matrix, shape (T, p), and with their names."""
     finite = np.atleast_1d(np.isfinite(matrix).all(axis=0))
     bad = [name for name, fine in zip(names, finite, strict=True) if not fine]
     problems = [f"columns have values that are not finite: {', '.join(bad)}"] if bad else []
@@ -343,7 +344,7 @@ def _check_labels(subject: str, frame: pd.DataFrame) -> None:
 
 
 def name_in_formula(name: str) -> str:
-    """A name as written in a formula: unchanged, in backticks, or as an escaped string."""
+    """A name in the form that formulas require: unchanged, in backticks, or as an escaped string."""
     plain = unicodedata.is_normalized("NFKC", name)
     if plain and _DOTTED.fullmatch(name) and not keyword.iskeyword(name):
         return name
@@ -354,5 +355,5 @@ def name_in_formula(name: str) -> str:
 
 
 def plain_text(error: BaseException) -> str:
-    """The text of an error, in one line without colours."""
+    """The text of an error in one line, without codes for colours."""
     return " ".join(_COLOURS.sub("", str(error)).split())

@@ -1,4 +1,4 @@
-"""The public part of a log in place of the log: calls that releases answer, and calls that need rounds."""
+"""Use of the public part of a log in place of the log: what releases can answer, and what needs rounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptinf.parameters import refuse
 
 
 def has_group_effects(log: AdaptiveLog | PublicLog) -> bool:
-    """Whether a log releases effects by group: sums and counts, or means and lengths."""
+    """Whether the releases of a log include effects by group, as sums and counts or means and lengths."""
     releases = log.releases
     names = set(releases["name"]) if len(releases) else set()
     return {"contrast_sum", "arrivals"} <= names or "length" in names
@@ -37,7 +37,7 @@ def answered_by(log: AdaptiveLog | PublicLog) -> list[str]:
 
 
 def refuse_rounds(subject: str, log: object, **given: Any) -> None:
-    """Refuse arguments that need the rounds of a public part: those listed, or all if none are listed."""
+    """For the public part of a log, refuse the given arguments, or the whole call if none are given."""
     asked = [name for name, value in given.items() if value is not None]
     if isinstance(log, PublicLog) and (asked or not given):
         what = subject if not asked else f"{subject}({', '.join(f'{name}=' for name in asked)})"
@@ -45,7 +45,7 @@ def refuse_rounds(subject: str, log: object, **given: Any) -> None:
 
 
 def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bool:
-    """Whether a fit uses only releases, because nothing else is available; refused if more is requested."""
+    """Whether a fit uses only releases because nothing else is available; refuse requests for more."""
     if not isinstance(log, PublicLog):
         return False
     refuse_rounds(
@@ -58,7 +58,7 @@ def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bo
 
 
 def refuse_others(subject: str, given: Mapping[str, Any], allowed: Sequence[str], of: str) -> None:
-    """Refuse arguments of `fit` that do not apply to a table, unless they have their default values."""
+    """Refuse arguments of `fit` that do not apply to this table, unless they have their default values."""
     usual = {"test": "auto", "arm_error": "conservative", "chosen_from": "actions"}
     refuse(
         subject,

@@ -1,4 +1,4 @@
-"""Rounds to which a user restricts a model, and their times."""
+"""The rounds to which a user restricts a model, and the times of rounds."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 _SAME = 1e-9
-"""Relative difference up to which values are equal, to allow for rounding in a frame that was stored."""
+"""Largest relative difference at which values are treated as equal: storing a frame can round them."""
 _PIECE = 2**18
-"""Number of values compared at a time, which fit into a processor's cache."""
+"""Number of values that are compared at a time, so that they fit into a processor's cache."""
 
 
 def marked_log(
     subject: str, log: AdaptiveLog, rounds: Any
 ) -> tuple[AdaptiveLog, BoolArray | None, tuple[str, ...]]:
-    """The log of the rounds selected by the user, their mask, shape (T,), and a note; rounds (T,).
+    """The log of the rounds that the user selected, the mask that selects them, and a note.
 
-    A shorter log can be used by every model like the whole one if the mask does not depend on rewards: given
-    the past, each of its arms was still drawn with the logged propensities.
+    The mask has shape (T,). If it does not depend on rewards, every model can use the shorter log like the
+    whole log: given the past, its arms were drawn with the logged propensities.
     """
     keep = round_mask(subject, log, rounds)
     if keep is None:
@@ -40,7 +40,7 @@ def marked_log(
 
 
 def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
-    """Rounds selected by the user; rounds (T,); returns (T,), None if none are requested."""
+    """The mask of the rounds selected by the user, shape (T,), or None if the user selected none."""
     if rounds is None:
         return None
     if isinstance(cast(object, log), Sums):
@@ -64,7 +64,7 @@ def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:
 
 
 def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
-    """Some rounds of a log, in order, without its releases, which belong to all rounds; keep (T,)."""
+    """A log of the rounds that are kept, without the releases, which refer to all rounds; keep (T,)."""
     part = copy.copy(log)
     for name, value in vars(log).items():
         setattr(part, name, _rows(value, keep))
@@ -88,19 +88,18 @@ def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
 
 
 def _rows(column: Any, keep: BoolArray) -> Any:
-    """The selected rounds of a column, or of each column in a mapping; anything else is unchanged."""
+    """The rounds of a column, or of each column in a mapping, that are kept; other values are unchanged."""
     if isinstance(column, dict):
         return {name: _rows(value, keep) for name, value in column.items()}
     return column[keep] if isinstance(column, np.ndarray) and column.shape[:1] == keep.shape else column
 
 
 def turns(cell: IntArray, unit: IntArray | None) -> tuple[IntArray, IntArray]:
-    """Numbers of turns, which increase within a cell, and the last round of the cell before each turn, or -1.
+    """The number of each round's turn within its cell, and the last round of the cell before the turn, or -1.
 
-    Shapes: cell, unit (T,); returns (T,) each.
-
-    A turn is a round or, if units are known, the consecutive rounds of a cell that belong to one unit: they
-    share the unit's own contexts, so none of them is the past of another.
+    Shapes: cell, unit (T,); returns two arrays (T,). A turn is a round or, if units are known, consecutive
+    rounds of a cell that belong to the same unit. These share the unit's own contexts, so none of them is the
+    past of another.
     """
     order = np.argsort(cell, kind="stable")
     position, first = np.arange(len(cell)), np.diff(cell[order], prepend=-1) != 0
@@ -113,7 +112,7 @@ def turns(cell: IntArray, unit: IntArray | None) -> tuple[IntArray, IntArray]:
 
 
 def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray | None = None) -> FloatArray:
-    """Propensities of an earlier round, by default the one before; at -1 those of a uniform draw of n arms.
+    """Propensities of an earlier round, by default the previous one; -1 stands for a uniform draw of n arms.
 
     Shapes: propensities (T, k), before (T,); returns (T, k).
     """
@@ -126,9 +125,9 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
 
 
 def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> IntArray:
-    """Rounds at which some column differs, beyond rounding, from the previous round in the same place.
+    """The rounds in which some column differs, beyond rounding, from the previous round in the same place.
 
-    Shapes: values (T, k), place (T,), in order, None if there is only one.
+    Shapes: values (T, k), place (T,). Places are in order; None stands for a single place.
     """
     found, step = [np.zeros(0, dtype=np.int64)], max(1, _PIECE // max(1, values.shape[1]))
     for start in range(1, len(values), step):
@@ -142,10 +141,10 @@ def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> In
 
 
 def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
-    """Whether each column is constant within every place, with two rounds or more on average.
+    """Whether each column is constant within every place, if places have two rounds or more on average.
 
-    Shapes: values (T, k), place (T,), None if there is only one; returns (k,). Places with a single round
-    give no evidence of this.
+    Shapes: values (T, k), place (T,), None if there is only one place; returns (k,). Places with a single
+    round are no evidence that columns are constant.
     """
     if not len(values):
         return np.zeros(values.shape[1], dtype=bool)
@@ -163,7 +162,7 @@ def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
 
 
 def all_at_once(possible: BoolArray) -> BoolArray:
-    """Whether all arms were possible, repeated for each arm; possible (R, k), returns (R, k)."""
+    """Whether all arms were possible, with the same entry for each arm; takes and returns shape (R, k)."""
     return np.broadcast_to(possible.all(axis=1, keepdims=True), possible.shape)
 
 
@@ -174,9 +173,10 @@ def possible_rounds(
     *,
     jointly: bool = False,
 ) -> BoolArray:
-    """Rounds in which each arm (if jointly, every arm) could be chosen, as far as is known.
+    """Rounds in which each arm (if `jointly`, every arm) could be chosen, as far as is known.
 
-    Shapes: chosen (T, k), needed without propensities, propensity (T,), propensities (T, k); returns (T, k).
+    Shapes: chosen (T, k), which is needed if propensities is None; propensity (T,); propensities (T, k);
+    returns (T, k).
     """
     if propensities is None:
         assert chosen is not None
@@ -188,12 +188,12 @@ def possible_rounds(
 
 
 def middles(sizes: FloatArray) -> FloatArray:
-    """Times of the middles of consecutive batches; sizes, the batches' numbers of rounds, (B,)."""
+    """Times of the middles of consecutive batches; sizes, the numbers of rounds, has shape (B,)."""
     return np.asarray((np.cumsum(sizes) - 0.5 * sizes) / sizes.sum() - 0.5)
 
 
 def times_of(n_rounds: int, batch: IntArray | None) -> FloatArray:
-    """Times of rounds; the time of a batch's rounds is that of its middle; batch (T,), returns (T,)."""
+    """Times of rounds, shape (T,); all rounds of a batch have the time of the batch's middle."""
     if batch is None:
         return np.asarray((np.arange(n_rounds) + 0.5) / n_rounds - 0.5)
     return middles(np.bincount(batch).astype(np.float64))[batch]

@@ -1,4 +1,4 @@
-"""Values of policies that were never run."""
+"""Values of policies that were not used to collect the data."""
 
 from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 

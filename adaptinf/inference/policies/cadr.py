@@ -1,10 +1,11 @@
 """Contextual adaptive doubly robust estimation (CADR) of policy values.
 
 The score of round t is D_t = p_t + c_t / g_t, where p_t is the policy's mean of the predicted rewards, c_t is
-the policy's probability of the chosen arm times the residual, and g_t is the arm's propensity. It is weighted
-by the inverse of a predictable estimate of its conditional standard deviation. For round t, an earlier round
-s is weighted by the ratio rho of its arm's propensity under the design of t to its own propensity, and its
-score is recomputed with the former and with the predictions of round s.
+the policy's probability of the chosen arm times the residual, and g_t is the arm's propensity. The score is
+weighted by the inverse of a predictable estimate of its conditional standard deviation. For this estimate,
+each earlier round s has a weight rho, the ratio of its arm's propensity under the design of round t to the
+propensity in round s. The score of round s is recomputed with the propensity under the design of round t, and
+with the predictions of round s.
 
 References
 ----------
@@ -39,7 +40,10 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CadrFit:
-    """CADR estimates of k values; estimate, std_error (k,), covariance (k, k), weights, influence (T, k)."""
+    """CADR estimates of k values.
+
+    Shapes: estimate, std_error (k,), covariance (k, k), weights, influence (T, k).
+    """
 
     estimate: FloatArray
     std_error: FloatArray
@@ -49,7 +53,7 @@ class CadrFit:
 
 
 def default_burn_in(n_rounds: int) -> int:
-    """Number of initial rounds that CADR omits: a tenth of the log, but at most 100 and at least 1."""
+    """Number of initial rounds that CADR leaves out: a tenth of the log, but at least 1 and at most 100."""
     return max(1, min(100, n_rounds // 10))
 
 
@@ -60,10 +64,10 @@ def conditional_variances(
 
     Shapes: action (T,), propensity (T,), plain, change (T,); returns (T,).
 
-    For round t it is mean(rho D^2) - mean(rho D)^2 over the earlier rounds, in O(T B) time in addition to
-    that of the snapshots, and in O(T K) if propensities do not depend on contexts. If the average of the
-    ratios happens to be far from 1, the difference can be close to 0 by chance; it is kept above a tenth of
-    mean(rho (D - mean(rho D))^2), which has the same limit and is not negative.
+    The estimate for round t is mean(rho D^2) - mean(rho D)^2 over the earlier rounds. Besides the snapshots,
+    the computation takes O(T B) time, or O(T K) if propensities do not depend on contexts. If the average of
+    the ratios happens to be far from 1, the estimate can be close to 0 by chance. The estimate is therefore
+    kept above a tenth of mean(rho (D - mean(rho D))^2), which has the same limit and is not negative.
     """
     weighted = 1.0 / propensity, plain / propensity, change / propensity
     sums = (
@@ -120,7 +124,7 @@ def _moments(
     plain: FloatArray,
     change: FloatArray,
 ) -> FloatArray:
-    """Stack rho, rho D and rho D^2, with D recomputed, for the given densities of the chosen arms; (3, n)."""
+    """The stack of rho, rho D and rho D^2, shape (3, n), for these densities of the chosen arms."""
     inverse, p, c = weighted
     rest = np.where(change == 0.0, 0.0, change * c)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -165,7 +169,7 @@ def _sums_context_free(
     plain: FloatArray,
     change: FloatArray,
 ) -> FloatArray:
-    """Compute the same sums from running sums by arm, because the density depends only on the arm."""
+    """The same sums, from running sums by arm, for densities that depend only on the arm."""
     sums = np.zeros((3, len(action)))
     inverse, p, c = weighted
     for arm in range(rows.shape[1]):
@@ -180,7 +184,7 @@ def _sums_context_free(
 
 
 def _lagged(values: FloatArray) -> FloatArray:
-    """Sums over the earlier rounds."""
+    """For each round, the sum over all earlier rounds."""
     total = np.zeros(len(values))
     np.cumsum(values[:-1], out=total[1:])
     return total
@@ -217,4 +221,4 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
 
 
 CADR: MethodRecord[PolicyQuestion] = MethodRecord("cadr", _assess, _fit, length=policy_length)
-"""The method uses an outcome model and its own weights."""
+"""A method that uses an outcome model and its own weights."""

@@ -1,4 +1,4 @@
-"""Facts for claims about policy values: for one kind of weights, and for a fit."""
+"""Facts on which claims about policy values depend, for one kind of weights and for a fit."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from adaptinf.typing import BoolArray
 
 _SHOWN = 8
 _NEEDS_SETTLING = "min-variance"
-"""Weights, such as contextual ones, whose estimate is normal only if propensities converge."""
+"""Weights for which, as for contextual weights, estimates are normal only if propensities converge."""
 
 
 class WeightFacts(KindOfWeights):
-    """Facts for claims about one kind of weights."""
+    """Facts about one kind of weights."""
 
     def __init__(
         self, question: PolicyQuestion, estimator: str, weights: str | None, *, contextual: bool = False
@@ -41,7 +41,7 @@ class WeightFacts(KindOfWeights):
 
     @property
     def name(self) -> str:
-        """The method in words, for tables and errors."""
+        """The name of the method in tables and errors."""
         if self.is_cadr:
             return "cadr"
         name = f"{self.estimator} with {self.weights} weights"
@@ -63,7 +63,7 @@ class WeightFacts(KindOfWeights):
 
     @property
     def weights_refusal(self) -> str:
-        """Why weights specific to a policy, or shared by both policies, cannot be computed."""
+        """The reason why weights that are specific to a policy, or shared by both, cannot be computed."""
         if self.is_combined:
             return refusal(self.question.check_combined, self.name)
         if self.is_uniform and self.question.snapshots is None:
@@ -104,7 +104,7 @@ class WeightFacts(KindOfWeights):
 
     @property
     def drift_found(self) -> Finding | None:
-        """Drift in the rewards of some arm; None if it is not tested, or is harmless.
+        """Drift in the rewards of some arm; None if drift is not tested, or is harmless.
 
         Drift is harmless if propensities, and therefore weights, are constant.
         """
@@ -119,7 +119,7 @@ class WeightFacts(KindOfWeights):
 
     @property
     def hardly_chosen(self) -> dict[str, str]:
-        """Policies without an interval, because of arms with at most one reward."""
+        """Policies that have no interval because of arms with at most one reward."""
         shares = zip(self.question.policies, self.question.unobserved(2), strict=True)
         names = [one.name for one, share in shares if share >= UNOBSERVED]
         return {"policies": several(names, _SHOWN)} if names and self.profile.varied else {}
@@ -149,7 +149,7 @@ class WeightFacts(KindOfWeights):
 
 
 class FitFacts(WeightFacts):
-    """Facts for claims about a fit, its distribution and its options."""
+    """Facts about a fit, its distribution and its options."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _context_free(self) -> bool:
-        """Whether a policy's own weights are computed from propensities as if these ignored contexts."""
+        """Whether weights specific to a policy are computed as if propensities did not depend on contexts."""
         known = self.logging
         return known is not None and known.evaluate is None and not known.lagged and not self.is_combined
 
@@ -179,7 +179,7 @@ class FitFacts(WeightFacts):
 
     @property
     def outcome_note(self) -> str:
-        """The outcome model; running means omit a unit's own rounds if errors are clustered by unit."""
+        """A note on the outcome model; with errors by unit, running means leave out a unit's own rounds."""
         model = self.options.outcome
         if model is None:
             return ""
@@ -189,7 +189,7 @@ class FitFacts(WeightFacts):
 
     @property
     def is_of_values(self) -> bool:
-        """Whether values have errors by round; otherwise the notes on units give the degrees of freedom."""
+        """Whether values have errors by round; if not, the notes on units state the degrees of freedom."""
         return not self.question.contrast and self.fit.units is None
 
     @property
@@ -202,22 +202,22 @@ class FitFacts(WeightFacts):
 
     @property
     def uniform_difference(self) -> bool:
-        """Combined weights would give normality, but weights must not make units dependent."""
+        """Whether uniform weights replace combined weights, which would make a difference normal."""
         return self.uniform_of_adaptive and self.question.contrast and not self.profile.repeated_units
 
     @property
     def uniform_value(self) -> bool:
-        """Stable-variance weights would give normality, but weights must not make units dependent."""
+        """Whether uniform weights replace stable-variance weights, which would make a value normal."""
         return self.uniform_of_adaptive and not self.question.contrast and not self.profile.repeated_units
 
     @property
     def uniform_for_want_of_policies(self) -> bool:
-        """Uniform by default because the design's policies at all contexts are unknown."""
+        """Whether weights are uniform because the design's policies at all contexts are unknown."""
         return self.uniform_value and self.options.defaulted and not self.question.settled_logging
 
     @property
     def combined_by(self) -> dict[str, str]:
-        """Source of the propensities that determine the weights."""
+        """The source of the propensities that determine combined weights."""
         return {"by": self._forecast} if self.is_combined else {}
 
     @property
@@ -252,7 +252,7 @@ class FitFacts(WeightFacts):
 
     @property
     def unit_notes(self) -> list[str]:
-        """Basis of errors by unit, or the reason why there are none."""
+        """Notes on the basis of errors by unit, or on the reason why there are none."""
         if self.fit.units is None or self.fit.events is None:
             return []
         notes = unit_notes(self.profile, self.profile.n_units, self.log.n_rounds)
@@ -285,7 +285,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _counted(self) -> BoolArray:
-        """Terms whose interval is that of a sum of events, which remains valid if there are few events."""
+        """Terms with the interval of a sum of events, which is valid even if there are few events."""
         return np.zeros(len(self.terms), dtype=bool) if self.law.counted is None else self.law.counted
 
     @property
@@ -302,7 +302,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _drift_spoils(self) -> bool:
-        """Whether each policy has separate weights, although rewards were not declared free of drift."""
+        """Whether each policy has separate weights although rewards were not declared to be free of drift."""
         common = self.allows_drift or (self.question.contrast and self.is_cadr)
         # A trend need not be visible: drift within each day, for instance, leaves none.
         return not (common or self.options.stationary or self.profile.constant_propensities)
@@ -318,7 +318,7 @@ class FitFacts(WeightFacts):
 
     @property
     def differences_move(self) -> list[dict[str, Any]]:
-        """Differences that change over time, so combined weights and the period have different estimands."""
+        """Differences that change over time, for which combined weights have another estimand."""
         if not self.is_combined:
             return []
         unit = None if self.fit.units is None else self.profile.units
@@ -331,7 +331,7 @@ class FitFacts(WeightFacts):
 
     @property
     def unit_cautions(self) -> list[str]:
-        """Why errors by unit may be too small."""
+        """Reasons why errors by unit may be too small."""
         if self.fit.units is None or self.fit.events is None:
             return []
         counts, model = (self.fit.units, self.fit.events), self.options.outcome
@@ -348,7 +348,7 @@ class FitFacts(WeightFacts):
 
     @property
     def few_events(self) -> dict[str, float]:
-        """The smallest effective size with few uncommon outcomes, if the interval does not count these."""
+        """The smallest effective size, if it means few uncommon outcomes that the interval does not count."""
         sizes, rate = self.fit.ess[~self._counted & (self.fit.ess > 0.0)], self.profile.rare_rate
         if rate == 0.0 or not np.any(effective_events(sizes, rate) < FEW_EVENTS):
             return {}

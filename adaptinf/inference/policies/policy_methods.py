@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> PolicyOptions:
-    """Complete and check the user's options."""
+    """Complete the user's options with defaults, and check them."""
     log, estimator, weights = question.profile.log, asked.estimator, asked.weights
     problems = snapshots_problems(asked.snapshots) + _argument_problems(question, asked)
     refuse(subject, problems)
@@ -82,7 +82,7 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
 
 
 def _default(question: PolicyQuestion, asked: Request) -> str:
-    """Weights that are robust to a drift of all rewards: shared by both policies, uniform for a value."""
+    """Weights that allow for drift of all rewards: shared by both policies or, for a value, uniform."""
     if asked.contextual is not None:
         return "stable-variance"
     alone = not question.contrast or question.profile.repeated_units
@@ -90,7 +90,7 @@ def _default(question: PolicyQuestion, asked: Request) -> str:
 
 
 def _own_default(question: PolicyQuestion, asked: Request) -> str:
-    """Weights specific to each policy, if the design's policies are known and rewards do not drift."""
+    """Weights that are specific to each policy, if the design's policies are known and nothing drifts."""
     if asked.contextual is not None or asked.snapshots is not None:
         return "stable-variance"
     plain = not question.settled_logging or question.profile.repeated_units
@@ -122,7 +122,7 @@ def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
 
 
 def _weights_problems(weights: Any, known: Sequence[str]) -> list[str]:
-    """Problems with the name of weights, with a hint if it belongs to another model."""
+    """Problems with the name of the weights, with a hint if another model has such weights."""
     if weights is None or weights in known:
         return []
     hints = {

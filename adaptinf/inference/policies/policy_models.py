@@ -1,4 +1,4 @@
-"""Values of policies that were not followed, estimated from adaptively collected data.
+"""Values of policies that were not used, estimated from adaptively collected data.
 
 References
 ----------
@@ -40,46 +40,46 @@ class PolicyValue:
     log : AdaptiveLog
         The data, with at least the propensity of the chosen arm.
     policy : policy, or list of policies
-        One of: the label of an arm, for a policy that always chooses it; ``"uniform"``; an array of
-        probabilities of shape (T, K), one row per round, or (K,), in the order of ``log.arms``; a frame with
-        one column per arm, or a Series indexed by the arms, in any order; a mapping from arms to columns of
-        the log, arrays of T probabilities or numbers (arms left out have probability 0); a callable that
-        takes the frame of contexts and returns a (T, K) array, a frame or a mapping; a model with
-        ``predict_proba``. A list gives one term per policy, with their joint covariance. Anything with one
-        row per round must be in the log's order: a pandas index other than 0, ..., T - 1 is refused.
+        Each policy is one of the following: the label of an arm that is always chosen; ``"uniform"``; an
+        array of probabilities of shape (T, K), with one row per round, or (K,), in the order of ``log.arms``;
+        a frame with one column per arm, or a Series indexed by the arms, in any order; a mapping from arms to
+        columns of the log, arrays of T probabilities, or numbers (arms that are left out have probability 0);
+        a callable that takes the frame of contexts and returns a (T, K) array, a frame or a mapping; a model
+        with ``predict_proba``. A list gives one term per policy, with their joint covariance. Rows must be in
+        the order of the log's rounds; a pandas index other than 0, ..., T - 1 is refused.
     names : sequence of str, optional
         Labels of the policies.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds to use, by default all: the name of a column of the log, or a mask. The selection must not
+        The rounds to use, by default all: the name of a column of the log, or a mask. The selection must not
         depend on rewards. Arguments with one row per round (policies, predictions, starts of snapshots) must
-        still cover all rounds.
+        still refer to all rounds.
 
     Raises
     ------
     ParameterError
-        If a policy is invalid: rows that do not sum to 1, negative entries, or unknown arms; the message
-        lists every problem.
+        If a policy is invalid, for example because of rows that do not sum to 1, negative entries or unknown
+        arms; the message lists every problem.
 
     Notes
     -----
-    The estimates assume that arms do not affect later contexts and rewards; that logged propensities are the
-    arms' probabilities given the past and the round's context; and that a policy was fixed without this log,
-    or learned from other data: the log cannot show whether it was used to choose a policy.
+    The estimates assume that arms do not affect later contexts and rewards, and that logged propensities are
+    the arms' probabilities given the past and the round's context. The estimates also assume that a policy
+    was not chosen with the help of this log, which the log itself cannot show.
 
-    Uniform weights, the default, estimate the mean value over the period, regardless of any drift. The
-    estimate is asymptotically normal if propensities settle, and approximately normal if they are bounded
-    below by a floor.
+    Uniform weights, the default, estimate the mean value over the period, even under drift. The estimate is
+    asymptotically normal if propensities settle, and approximately normal if they have a lower bound.
 
     Variance-stabilising weights make the estimate asymptotically normal if propensities depend on the data,
-    as long as they do not decrease too fast. They assume that contexts and potential rewards are drawn from
-    the same distribution in every round: under drift, they do not estimate a mean over the period. They
-    require the design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual
-    stable-variance weights and CADR do not require propensities to settle. Contextual and min-variance
-    weights, which often give shorter intervals, do require this.
+    as long as they do not decrease too fast. These weights assume that contexts and potential rewards are
+    drawn from the same distribution in every round; under drift, they do not estimate the mean over the
+    period. They require the design's policy at the contexts of other rounds: see `PolicySnapshots`.
+    Non-contextual stable-variance weights and CADR do not require propensities to settle. Contextual and
+    min-variance weights, which often give shorter intervals, do require this.
 
-    If at least half of the rewards are equal and the effective number of others is below 10, standard errors
-    are unreliable. Intervals and p-values then treat the others as Poisson counts with weights: they are the
-    gamma limits of Fay and Feuer (1997), which allow for one more event in the round with the largest weight.
+    If at least half of the rewards are equal, and the effective number of the other rewards is below 10,
+    standard errors are unreliable. Intervals and p-values then treat the other rewards as weighted Poisson
+    counts: they are the gamma limits of Fay and Feuer (1997), which allow for one more event in the round
+    with the largest weight.
 
     References
     ----------
@@ -148,17 +148,18 @@ class PolicyValue:
         Parameters
         ----------
         weights : {"uniform", "stable-variance", "min-variance"}, optional
-            The default is uniform weights, or stable-variance weights if `contextual` is given, or if rewards
-            are `stationary` and the design's policies at all contexts are known.
+            Uniform weights are the default. Stable-variance weights are the default if `contextual` is given,
+            or if rewards are `stationary` and the design's policies at all contexts are known.
         contextual : bool, optional
-            Whether weights depend on the round's own context or, by default, on the mean over earlier
-            contexts.
+            Whether weights depend on the round's own context; by default, they depend on the mean over
+            earlier contexts.
         estimator : {"aipw", "ipw", "cadr"}
-            Scores with an outcome model, without one, or with one and specific weights (CADR).
+            Scores with an outcome model (AIPW), without one (IPW), or with an outcome model and specific
+            weights (CADR).
         outcome : str, mapping, or array_like of shape (T, K), optional
-            Predicted rewards of every arm: ``"running-mean"`` (the default), ``"running-ridge"``, columns by
-            arm, a frame, or an array in the order of ``log.arms``. Row t must not depend on the rewards of
-            round t or later.
+            Predicted rewards of every arm: ``"running-mean"`` (the default), ``"running-ridge"``, a mapping
+            from arms to columns, a frame, or an array in the order of ``log.arms``. Row t must not depend on
+            the rewards of round t or later.
         ridge : float, optional
             Penalty of the running ridge.
         snapshots : PolicySnapshots or "context-free", optional
@@ -173,8 +174,8 @@ class PolicyValue:
         keep_scores : bool
             Whether the result stores scores and weights, as arrays over the rounds.
         stationary : bool
-            Whether contexts and rewards are known not to drift; if so, weights that assume this are the
-            default, and carry no caution.
+            Whether contexts and rewards are known not to drift. If so, weights that assume this are the
+            default, and there is no caution about them.
 
         Returns
         -------
@@ -191,9 +192,9 @@ class PolicyValue:
         Warns
         -----
         AdaptinfWarning
-            If a policy chooses arms with propensity below 0.0001; or if the effective number of uncommon
-            rewards is below 10, and limits for counts do not apply: units have several rounds, or predictions
-            miss the most common reward.
+            If a policy chooses arms with propensity below 0.0001. Also if the effective number of uncommon
+            rewards is below 10, but limits for counts do not apply, because units have several rounds or
+            predictions miss the most common reward.
         """
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
@@ -226,20 +227,21 @@ class PolicyContrast:
     -----
     As in `PolicyValue`, except that the difference of two policies' scores is a single score with one weight
     per round, so influences common to all arms in a round cancel. Combined weights, the default, stabilise
-    its variance: they are v^(-1/2), where v is the mean over past rounds of the sum over arms of (policy -
-    baseline)^2 / e, and e are the propensities. Past rounds are those of the previous batch, or the last 50
-    in which the policies differ, whichever are more numerous, and never the round itself, whose context may
-    have affected its e. If contexts did not affect e, the round's own e is used; if `snapshots` give the
-    design's policy, it is evaluated at the contexts of earlier rounds. Until the policies have differed,
-    uniform propensities are used.
+    the variance of this score. Combined weights are v^(-1/2), where v is the mean over past rounds of the sum
+    over arms of (policy - baseline)^2 / e, with propensities e. The past rounds are those of the previous
+    batch, or the last 50 rounds in which the policies differ, whichever are more numerous. The round itself
+    is not used, because its context may have affected its propensities. If contexts did not affect
+    propensities, the round's own propensities are used; if `snapshots` give the design's policy, it is
+    evaluated at the contexts of earlier rounds. Until the policies have differed, uniform propensities are
+    used.
 
-    If the difference changes over time, the target is its weighted mean over the rounds; uniform weights
-    estimate the mean over the period. For policies that always choose one arm each, the result is the
-    `Contrast` of the two arms, with the same numbers if weights are computed from a round's own propensities.
+    If the difference changes over time, its weighted mean over the rounds is estimated; uniform weights
+    estimate the mean over the period. For two policies that each always choose one arm, the result is the
+    `Contrast` of these arms, with the same numbers if weights are computed from a round's own propensities.
 
-    Stable-variance and min-variance weights are specific to each policy, and the standard error takes into
-    account that both use the same rounds: drift common to all arms biases such a difference. CADR weights the
-    difference of the two scores by the inverse of its standard deviation.
+    Stable-variance and min-variance weights are specific to each policy, and drift common to all arms biases
+    a difference computed with them. The standard error takes into account that both policies use the same
+    rounds. CADR weights the difference of the two scores by the inverse of its standard deviation.
 
     References
     ----------
@@ -305,8 +307,8 @@ class PolicyContrast:
         ----------
         weights : {"combined", "uniform", "stable-variance", "min-variance"}, optional
             The default is combined weights, or uniform weights if combined weights need information that the
-            log lacks or if units have several rounds; if `contextual` is given or rewards are `stationary`,
-            it is that of `PolicyValue.fit`.
+            log lacks, or if units have several rounds. If `contextual` is given or rewards are `stationary`,
+            the default is that of `PolicyValue.fit`.
         contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
             As in `PolicyValue.fit`.
 
@@ -325,9 +327,9 @@ class PolicyContrast:
         Warns
         -----
         AdaptinfWarning
-            If a policy chooses arms with propensity below 0.0001; or if the effective number of uncommon
-            rewards is below 10, and limits for counts do not apply: units have several rounds, or predictions
-            miss the most common reward.
+            If a policy chooses arms with propensity below 0.0001. Also if the effective number of uncommon
+            rewards is below 10, but limits for counts do not apply, because units have several rounds or
+            predictions miss the most common reward.
         """
         chosen = Request(
             weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
@@ -338,7 +340,7 @@ class PolicyContrast:
 def _question(
     subject: str, log: AdaptiveLog, policies: tuple[Policy, ...], rounds: Any, *, contrast: bool = False
 ) -> PolicyQuestion:
-    """Policies in the rounds used, in which their arms must have been available; rounds (T,)."""
+    """The question about policies in the selected rounds, in which their arms must have been available."""
     used, keep, notes = marked_log(subject, log, rounds)
     if keep is not None:
         policies = tuple(policy.within(keep) for policy in policies)
@@ -380,7 +382,7 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
 
 
 def _named(question: PolicyQuestion) -> tuple[tuple[str, ...], tuple[Estimand, ...]]:
-    """Terms of the table, and their estimands."""
+    """The terms of the table and their estimands."""
     names = tuple(policy.name for policy in question.policies)
     if not question.contrast:
         return names, tuple(Estimand("policy-value", arm=name) for name in names)

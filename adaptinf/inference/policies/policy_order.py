@@ -1,4 +1,4 @@
-"""The validity of one way to weight the scores of policies, and its place among the recommendations."""
+"""The validity of each kind of weights for scores of policies, and its rank among recommendations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VALUES = Order(
         "sequences",
     ]
 )
-"""Ways to estimate the value of a policy."""
+"""Ways to estimate the value of a policy, in the order in which they are recommended."""
 DIFFERENCES = Order(
     [
         # If units have several rounds, these weights do not make them dependent.
@@ -58,7 +58,7 @@ DIFFERENCES = Order(
         "ipw min-variance contextual",
     ]
 )
-"""Ways to estimate the difference of two policies."""
+"""Ways to estimate the difference between two policies, in the order in which they are recommended."""
 
 
 def policy_verdict(facts: WeightFacts) -> Verdict:
@@ -83,7 +83,7 @@ def _rank(facts: WeightFacts) -> Rank:
 
 
 def _call(facts: WeightFacts) -> dict[str, Any]:
-    """Arguments of the fit."""
+    """The arguments of `fit` for this kind of weights."""
     call: dict[str, Any] = {"estimator": facts.estimator}
     if not facts.is_cadr:
         call["weights"] = facts.weights

@@ -1,4 +1,4 @@
-"""Inputs to models of policies: policies as supplied by users, and the rounds that can be used."""
+"""Inputs to models of policies: the policies that users supply, and the rounds that can be used."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _LONGEST = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy at the contexts of a log; probabilities (T, K)."""
+    """A policy at the contexts of a log; probabilities has shape (T, K)."""
 
     name: str
     probabilities: FloatArray
     constant: bool
 
     def within(self, keep: BoolArray) -> Policy:
-        """The policy in some of the rounds; keep (T,)."""
+        """The policy in the rounds that are kept; keep (T,)."""
         if self.constant and keep.any():
             shape = (int(keep.sum()), self.probabilities.shape[1])
             return Policy(self.name, np.broadcast_to(self.probabilities[0], shape), True)
@@ -52,7 +52,7 @@ class Policy:
 def read_policies(
     subject: str, log: AdaptiveLog, policy: Any, names: Sequence[str] | None = None
 ) -> tuple[Policy, ...]:
-    """Policies as arrays."""
+    """Read policies given in any of the allowed forms."""
     given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     problems: list[str] = []
     if not given:
@@ -166,7 +166,7 @@ def _probabilities(
 def _from_columns(
     log: AdaptiveLog, policy: Mapping[Any, Any], what: str
 ) -> tuple[FloatArray | None, list[str]]:
-    """Probabilities from columns of the log, arrays or numbers by arm; omitted arms have probability 0."""
+    """Probabilities from a mapping of arms to columns, arrays or numbers; arms left out have none."""
     if policy and not any(arm in log.arms for arm in policy):
         known, keys = ", ".join(map(repr, log.arms)), ", ".join(map(repr, [*policy][:5]))
         problem = (
@@ -189,19 +189,20 @@ def _from_columns(
 
 
 UNOBSERVED = 0.01
-"""If a policy's probability of arms that were never chosen reaches this, its value is not estimated."""
+"""The value of a policy is not estimated if its probability of arms that were never chosen is at least
+this."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyQuestion:
-    """Values of policies, or their differences from a baseline, which is then the last of the policies."""
+    """A question about values of policies, or about differences from a baseline, the last of the policies."""
 
     profile: LogProfile
     policies: tuple[Policy, ...]
     contrast: bool = False
     snapshots: Any = None
     source: AdaptiveLog | None = None
-    """The log of which the profile's log is a part; None if the profile's log is the whole."""
+    """The log from which the profile's log was selected; None if the profile's log is complete."""
     keep: BoolArray | None = None
     """The rounds of the source that are used, shape (T,)."""
     notes: tuple[str, ...] = ()
@@ -212,13 +213,13 @@ class PolicyQuestion:
 
     @property
     def _without_propensities(self) -> str:
-        """Alternatives that the log supports instead of a policy's value."""
+        """What the log can be used for instead of a policy's value."""
         if self.profile.context_refusal:
             return self.profile.in_place_of_means
         return claims.MEANS_OF_ARMS()
 
     def check_propensities(self, subject: str) -> FloatArray:
-        """Propensities of the chosen arms, shape (T,)."""
+        """Return the propensities of the chosen arms, shape (T,), or refuse the log."""
         propensity = self.profile.propensity
         if self.profile.contradicted_draws:
             raise InvalidForLog(
@@ -231,7 +232,7 @@ class PolicyQuestion:
         return propensity
 
     def check_logging(self, method: str) -> LoggingPolicies:
-        """The design's probabilities for other rounds' contexts, if known."""
+        """Return the design's probabilities at the contexts of other rounds, or refuse the method."""
         if self.profile.one_draw_a_unit:
             raise InvalidForLog(method, units.NOT_DRAWN_BY_ROUND(), ["weights='uniform'"])
         try:
@@ -240,11 +241,11 @@ class PolicyQuestion:
             raise InvalidForLog(method, error.reason, error.alternatives) from None
 
     def check_combined(self, method: str) -> LoggingPolicies | None:
-        """The design's policies, if they may determine a weight for both policies; None if past rounds do so.
+        """The design's policies, if these can determine combined weights; None if past rounds determine them.
 
-        A round's own propensities may determine its weight if they were fixed before its context: contexts
-        did not affect the choice, or the propensities of the arms in which the policies differ are constant
-        within batches.
+        A round's own propensities can determine its weight if they were fixed before its context. This is the
+        case if contexts did not affect the choice, or if the propensities of the arms in which the policies
+        differ are constant within batches.
         """
         profile, log = self.profile, self.profile.log
         if self.snapshots is not None or profile.one_draw_a_unit:
@@ -261,7 +262,7 @@ class PolicyQuestion:
 
     @cached_property
     def settled_logging(self) -> bool:
-        """Whether this is known without a declaration by the user."""
+        """Whether the design's policies at all contexts are known without a declaration by the user."""
         return not refusal(self.check_logging, "")
 
     @cached_property
@@ -283,7 +284,7 @@ class PolicyQuestion:
         return logging_policies(self.source, given, "PolicyValue.fit").within(self.keep)
 
     def outcome(self, subject: str, asked: Any, ridge: Any) -> Outcome:
-        """The outcome model for the rounds used; user-supplied predictions are for all of the source."""
+        """The outcome model for the rounds used; a user's predictions refer to all rounds of the source."""
         log = self.profile.log
         if self.source is None or self.keep is None or asked is None or isinstance(asked, str):
             return outcome_model(subject, log, np.arange(log.n_arms), asked, ridge)
@@ -292,7 +293,7 @@ class PolicyQuestion:
         return replace(every, values=every.values[self.keep])
 
     def unobserved(self, fewest: int = 1) -> FloatArray:
-        """Each policy's probability of arms that were chosen less often than `fewest` times; shape (k,)."""
+        """Each policy's probability of arms that were chosen fewer than `fewest` times, shape (k,)."""
         log = self.profile.log
         rare = log._rounds_by_arm() < fewest
         return np.array([float(one.probabilities[:, rare].sum(axis=1).mean()) for one in self.policies])

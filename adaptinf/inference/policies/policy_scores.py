@@ -1,4 +1,4 @@
-"""Parts shared by methods for policy values: options, scores, and policies without an estimate."""
+"""What methods for policy values share: options, scores, and policies without an estimate."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 COMMON = "combined"
-"""Weights of a contrast, one per round for both policies."""
+"""Weights of a contrast: one weight per round, which both policies share."""
 SHARED = ("uniform", COMMON)
-"""Weights shared by all policies."""
+"""Kinds of weights that all policies share."""
 _LITTLE = 0.05
-"""Share of the variance below which one side of a difference is ignored for its degrees of freedom."""
+"""A side of a difference with a smaller share of the variance does not count for the degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class PolicyOptions:
 
     @property
     def label(self) -> str:
-        """Weights in words, for a table."""
+        """The name of the weights in tables."""
         if self.weights is None:
             return "1 / conditional sd"
         if self.weights in SHARED:
@@ -71,10 +71,10 @@ class PolicyOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreParts:
-    """The components of the scores of k policies, with rewards and predictions relative to an origin.
+    """Components of the scores of k policies, with rewards and predictions relative to an origin.
 
-    Shapes: plain, change, taken (T, k): the policy's mean of the predictions, its probability of the chosen
-    arm times the residual, and that probability.
+    All arrays have shape (T, k). `plain` is the policy's mean of the predictions, `taken` its probability of
+    the chosen arm, and `change` this probability times the residual.
     """
 
     plain: FloatArray
@@ -82,7 +82,7 @@ class ScoreParts:
     taken: FloatArray
     origin: float
     known: BoolArray | None = None
-    """Rounds for which the outcome model had a reward; None if these are all rounds from its start."""
+    """Rounds for which the outcome model had an earlier reward; None if these are all rounds from `start`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +91,8 @@ class PolicyFit:
 
     Shapes: estimate (k,), covariance (k, k), df, ess, min_propensity (k,), rows, influence, share (T, k).
 
-    `influence` is the contribution of a round to the error of an estimate, `share` the amount that one unit
-    of its reward adds to the estimate.
+    `influence` is the contribution of each round to the error of an estimate, and `share` is the amount that
+    one unit of the round's reward adds to the estimate.
     """
 
     estimate: FloatArray
@@ -104,9 +104,9 @@ class PolicyFit:
     influence: FloatArray
     share: FloatArray
     units: IntArray | None = None
-    """Units with rounds used for each value, if errors are clustered by unit; shape (k,)."""
+    """Number of units on which each value is based, if errors are clustered by unit; shape (k,)."""
     events: FloatArray | None = None
-    """The units with an event."""
+    """Number of these units that have an event."""
 
 
 def policy_fit(
@@ -118,7 +118,7 @@ def policy_fit(
     ess: FloatArray,
     rows: dict[str, FloatArray],
 ) -> PolicyFit:
-    """A fit without the numbers that are unknown.
+    """A fit in which numbers that are not known are NaN.
 
     Shapes: estimate, ess (k,), covariance (k, k), influence, share (T, k).
     """
@@ -142,7 +142,7 @@ def policy_fit(
 
 
 def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
-    """Student's t or, if rewards are skewed, MOVER over the rounds that raise or lower an estimate."""
+    """Student's t or, if rewards are skewed, MOVER for rounds that raise and that lower an estimate."""
     profile = question.profile
     shapes = part_shapes(
         (fit.share < 0.0).astype(np.int64),
@@ -171,12 +171,12 @@ def policy_freedom(share: FloatArray) -> FloatArray:
 
     Shapes: share (T, k), the amount that one unit of a round's residual adds to each estimate; returns (k,).
 
-    With share c, the variance is estimated by the sum of squared residuals times w = c^2, which has the mean
-    and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom if the rewards are normal with one
-    variance (Satterthwaite 1946), minus one for the mean; for a policy that always chooses one arm, c is
-    proportional to h / e in its rounds. The rounds that raise and those that lower a difference are two
-    samples, and the one with fewer determines the degrees of freedom, as for two arms; a sample that
-    contributes less than a twentieth of the variance is ignored.
+    With share c, the variance is estimated by the sum of squared residuals times w = c^2. If rewards are
+    normal with a common variance, this sum has the mean and the variance of chi-squared with (sum w)^2 / sum
+    w^2 degrees of freedom (Satterthwaite 1946), from which one is subtracted for the mean. For a policy that
+    always chooses one arm, c is proportional to h / e in the arm's rounds. The rounds that raise and those
+    that lower a difference are two samples, of which the one with fewer rounds determines the degrees of
+    freedom, as for two arms. A sample that contributes less than a twentieth of the variance is ignored.
     """
     found = _fewer(share, 2) - 1.0
     return np.maximum(found, 0.0)
@@ -185,14 +185,14 @@ def policy_freedom(share: FloatArray) -> FloatArray:
 def difference_size(share: FloatArray) -> FloatArray:
     """Effective number of rewards on the smaller side of a difference; share (T, k); returns (k,).
 
-    One side raises the difference and the other lowers it; rounds in which the policies agree are on neither
-    side.
+    Rounds on one side raise the difference, and rounds on the other lower it; rounds in which the policies
+    agree are on neither side.
     """
     return _fewer(share, 1)
 
 
 def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
-    """Rewards that raise each estimate, or lower it, (T, k), and whether that side is used, (k,)."""
+    """For each side, the shares of rewards that raise or lower estimates (T, k), and which are used (k,)."""
     sides = [np.maximum(sign * share, 0.0) for sign in (1.0, -1.0)]
     squares = [np.einsum("tk,tk->k", one, one) for one in sides]
     least = _LITTLE * (squares[0] + squares[1])
@@ -200,14 +200,14 @@ def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
 
 
 def _fewer(share: FloatArray, power: int) -> FloatArray:
-    """Effective size of the side with fewer rounds, from powers of the shares; 0 without any; (k,)."""
+    """Effective size of the smaller side, from powers of the shares; 0 if there is none; shape (k,)."""
     sizes = [np.where(says, effective_size(one**power), np.inf) for one, says in deciding_sides(share)]
     found = np.minimum(*sizes)
     return np.where(np.isfinite(found), found, 0.0)
 
 
 def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:
-    """Components of the scores; without an outcome model the origin is 0."""
+    """Components of the scores; without an outcome model, the origin is 0."""
     log, arrays = profile.log, profile.log.arrays
     rounds = np.arange(log.n_rounds)
     taken = np.column_stack([policy.probabilities[rounds, arrays.action] for policy in policies])
@@ -235,7 +235,7 @@ def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcom
 
 
 def _running_means(action: IntArray, reward: FloatArray, n_arms: int) -> Iterator[tuple[slice, FloatArray]]:
-    """The same values as `predictions`, in blocks of rounds; action, reward (T,)."""
+    """Running means of rewards by arm, in blocks of rounds; equal to `predictions`."""
     past = None
     for start in range(0, len(action), _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -244,7 +244,7 @@ def _running_means(action: IntArray, reward: FloatArray, n_arms: int) -> Iterato
 
 
 def _smallest(profile: LogProfile, policy: Policy) -> float:
-    """Smallest propensity, as far as the log shows, of an arm that the policy can choose."""
+    """Smallest propensity, as far as it is known, of an arm that the policy can choose."""
     if profile.propensities is not None:
         return float(np.min(profile.propensities, where=policy.probabilities > 0.0, initial=1.0))
     assert profile.propensity is not None
@@ -256,7 +256,7 @@ _BLOCK = 65_536
 
 
 def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
-    """Length based on propensities; separate weights use each round's own score variance, not a forecast."""
+    """Length based on propensities; for separate weights, a round's score variance replaces its forecast."""
     profile, kind = question.profile, verdict.arguments.get("weights")
     std, log = profile.pooled_std, profile.log
     mean = profile.pooled_mean if verdict.arguments["estimator"] == "ipw" else 0.0
@@ -271,7 +271,7 @@ def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
 
 
 def _gains(question: PolicyQuestion, verdict: Verdict) -> list[list[Gain]]:
-    """The estimands of the rounds, (T,), and their policies: for each value, or each difference."""
+    """The rounds' shares of the weight, (T,), with their policies, for each value or difference."""
     log, (*policies, last) = question.profile.log, question.policies
     if verdict.arguments.get("weights") == COMMON:
         weights = contrast_weights(question, question.check_combined(verdict.name))
@@ -284,7 +284,7 @@ def _gains(question: PolicyQuestion, verdict: Verdict) -> list[list[Gain]]:
 
 
 def _own_shares(log: AdaptiveLog, policy: Policy, verdict: Verdict) -> FloatArray:
-    """Each round's share of the total weight, for the policy's own weights or uniform ones; shape (T,)."""
+    """Each round's share of the total weight, shape (T,), for a policy's own weights or uniform weights."""
     kind = verdict.arguments.get("weights")
     if kind == "uniform":
         return np.full(log.n_rounds, 1.0 / log.n_rounds)
@@ -300,8 +300,8 @@ def _own_shares(log: AdaptiveLog, policy: Policy, verdict: Verdict) -> FloatArra
 def _score_sums(log: AdaptiveLog, gains: Sequence[Gain], *, chosen: bool) -> tuple[float, float]:
     """Sums over rounds of the arms' gain^2 / propensity, and of the square of the gains' sum over arms.
 
-    An arm's gain is the sum of share times policy. If it is computed from the chosen arms alone, the first
-    sum has the same mean.
+    An arm's gain is the sum of shares times policies. If the first sum is computed from the chosen arms
+    alone, it has the same mean.
     """
     first = second = 0.0
     for start in range(0, log.n_rounds, _BLOCK):
@@ -319,7 +319,7 @@ def _score_sums(log: AdaptiveLog, gains: Sequence[Gain], *, chosen: bool) -> tup
 
 
 def _score_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
-    """Sum over the arms of policy^2 / propensity, in blocks; infinite without support; shape (T,)."""
+    """Sum over arms of policy^2 / propensity, shape (T,); infinite if an arm could not be chosen."""
     every = log.arrays.propensities
     assert every is not None
     blocks = [slice(start, start + _BLOCK) for start in range(0, log.n_rounds, _BLOCK)]
@@ -328,7 +328,7 @@ def _score_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
 
 
 def _batch_means(values: FloatArray, log: AdaptiveLog) -> FloatArray:
-    """Means over each round's batch, or the values themselves if there are no batches; values (T,)."""
+    """Means of the values over each round's batch, or the values themselves if there are no batches."""
     batch = log.arrays.batch
     if batch is None:
         return values

@@ -1,23 +1,23 @@
-"""Weights over the rounds for policy values, and the one weight per round that a contrast needs.
+"""Weights of rounds for policy values, and the weight that both policies of a contrast share.
 
 Given context x and the past, the variance of a policy's score is determined by
 
     v_t(x) = sum over arms w of pi(x, w)^2 / e_t(x, w),
 
-where pi are the policy's and e_t the design's probabilities. Non-contextual weights use its mean over the
-contexts of earlier rounds; contextual weights use its value at the round's own context, relative to its
-values under the designs of all other rounds at that context.
+where pi are the policy's probabilities and e_t those of the design. Non-contextual weights use the mean of
+v_t over the contexts of earlier rounds. Contextual weights use v_t at the round's own context, relative to
+its values under the designs of all other rounds at that context.
 
-If d is the difference of two policies, the difference of their scores has, given the past, a variance close
-to that of the rewards times
+Let d be the difference between two policies. Given the past, the difference between their scores has a
+variance close to that of the rewards times
 
-    v_t = E sum over arms a of d(X, a)^2 / e_t(X, a),
+    v_t = E sum over arms a of d(X, a)^2 / e_t(X, a).
 
-and the weight is v_t^(-1/2). An effect common to the rewards of all arms in a round is multiplied by sum_a
-d(X, a) = 0, whatever the weight. A log does not contain e_t at contexts that were not drawn, and the weight
-must not depend on the context that was drawn; v_t is therefore forecast from past rounds, as the mean of d^2
-/ e over that of d^2. If contexts have the same distribution in all rounds, the latter converges to a
-constant; dividing by it makes the forecast independent of how often the policies happened to differ, and
+The weight is v_t^(-1/2). An effect common to the rewards of all arms in a round is multiplied by sum_a d(X,
+a) = 0, whatever the weight. A log does not contain e_t at contexts that were not drawn, and the weight must
+not depend on the context that was drawn. Therefore, v_t is forecast from past rounds, as the mean of d^2 / e
+divided by the mean of d^2. If contexts have the same distribution in all rounds, the mean of d^2 converges to
+a constant. Dividing by it makes the forecast independent of how often the policies happened to differ, and
 keeps it between the smallest and the largest 1 / e.
 
 References
@@ -49,7 +49,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextualFit:
-    """Contextually weighted estimates of k policies; estimate (k,), influence (T, k), share (T, k)."""
+    """Contextually weighted estimates for k policies; estimate (k,), influence (T, k), share (T, k)."""
 
     estimate: FloatArray
     influence: FloatArray
@@ -63,7 +63,7 @@ def stabiliser(kind: str, variance: FloatArray) -> FloatArray:
 
 
 def score_variance(squares: FloatArray, propensities: FloatArray) -> FloatArray:
-    """Sum over arms of squared policy probability over propensity.
+    """Sum over arms of the squared policy probability divided by the propensity.
 
     Shapes: squares (n, K), propensities (n, K); returns (n,).
     """
@@ -77,7 +77,7 @@ def score_variance(squares: FloatArray, propensities: FloatArray) -> FloatArray:
 
 
 def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> FloatArray:
-    """Mean over the earlier rounds' contexts of each round's conditional variance; returns (T, k)."""
+    """Each round's conditional variance, averaged over the contexts of earlier rounds; returns (T, k)."""
     means = np.empty((logging.n_rounds, len(policies)))
     for k, policy in enumerate(policies):
         squares = policy.probabilities**2 if not policy.constant else _constant_squares(policy)
@@ -86,7 +86,7 @@ def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> Floa
 
 
 def mean_variance(logging: LoggingPolicies, squares: FloatArray, *, constant: bool) -> FloatArray:
-    """Mean variance for one policy, or a difference of two, from its squares, (T, K); returns (T,)."""
+    """The same for one policy, or for the difference between two, from its squares (T, K); returns (T,)."""
     if logging.rows is None:
         mean = _running_by_batch(logging, squares)
     else:
@@ -105,9 +105,9 @@ def contextual_fit(
 
     Shapes: scores (T, k).
 
-    If h_t is the weight and Z(x) = sum_s h_s(x), the share of round t is h_t(X_t)/Z(X_t). These sum to 1 on
-    average; Zhan et al. use them unchanged; here they are divided by their sum, so adding a constant to
-    rewards adds it to the estimate. If B_t is the share times the score minus the estimate, round t
+    If h_t is the weight and Z(x) = sum_s h_s(x), the share of round t is h_t(X_t)/Z(X_t). Shares sum to 1 on
+    average. Zhan et al. use them unchanged; here, they are divided by their sum, so that a constant added to
+    all rewards is also added to the estimate. If B_t is the share times the score minus the estimate, round t
     contributes B_t - sum_s h_t(X_s)/Z(X_s) B_s to the error. Rounds before `start`, which is 0 or 1, have no
     weight.
     """
@@ -147,7 +147,7 @@ def contextual_fit(
 def _weights(
     logging: LoggingPolicies, policies: Sequence[Policy], kind: str
 ) -> Iterator[tuple[int, int, int, int, FloatArray]]:
-    """Weights of every batch at every context, in chunks: batch, rows, policy, weights."""
+    """Weights of every batch at every context, in chunks of a batch, rows, a policy and weights."""
     for low, high in chunks(0, logging.n_rounds):
         squares = [policy.probabilities[low:high] ** 2 for policy in policies]
         for b in range(len(logging.starts)):
@@ -161,7 +161,7 @@ def _constant_squares(policy: Policy) -> FloatArray:
 
 
 def _running_by_batch(logging: LoggingPolicies, squares: FloatArray) -> FloatArray:
-    """Lagged running means of v_b(X_s) over s < t, where b is the batch of t; the first is undefined."""
+    """For each round t of a batch b, the mean of v_b(X_s) over earlier rounds s; undefined for the first."""
     sums = np.zeros(logging.n_rounds)
     for b, (start, size) in enumerate(zip(logging.starts.tolist(), logging.sizes.tolist(), strict=True)):
         before = 0.0
@@ -189,7 +189,7 @@ def _running_context_free(logging: LoggingPolicies, squares: FloatArray, constan
 def _context_free_weights(
     rows: FloatArray, batch: IntArray, sizes: FloatArray, policy: Policy, kind: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Total weight of all rounds at each round's context, and the round's own; both of shape (T,)."""
+    """The total weight of all rounds at each round's context, and the round's own weight; shapes (T,)."""
     distinct, place = _distinct(policy)
     total = np.zeros(len(distinct))
     for block, weights in _blocks(rows, distinct, kind):
@@ -208,7 +208,7 @@ def _context_free_centre(rows: FloatArray, policy: Policy, ratio: FloatArray, ki
 
 
 def _distinct(policy: Policy) -> tuple[FloatArray, IntArray]:
-    """Distinct rows of a policy, and the index of each round's row among them."""
+    """The distinct rows of a policy, and the position of each round's row among them."""
     if policy.constant:
         return policy.probabilities[:1], np.zeros(len(policy.probabilities), dtype=np.int64)
     rows, place = np.unique(policy.probabilities, axis=0, return_inverse=True)
@@ -216,7 +216,7 @@ def _distinct(policy: Policy) -> tuple[FloatArray, IntArray]:
 
 
 def _blocks(rows: FloatArray, distinct: FloatArray, kind: str) -> Iterator[tuple[slice, FloatArray]]:
-    """Weights (B, n) of every batch at blocks of distinct policy rows."""
+    """Weights, shape (B, n), of every batch for blocks of n distinct rows of a policy."""
     # Arms with propensity 0 are counted separately: in a matrix product, their infinite 1 / e times 0 would
     # be NaN.
     inverse = np.divide(1.0, rows, out=np.zeros(rows.shape), where=rows > 0.0)
@@ -231,15 +231,15 @@ def _blocks(rows: FloatArray, distinct: FloatArray, kind: str) -> Iterator[tuple
 
 
 NEAREST = 50
-"""Number of rounds with differing policies used for a forecast, or more if the previous batch has more."""
+"""Smallest number of rounds in which policies differ that are used for a forecast, if there are as many."""
 
 
 def contrast_weights(question: PolicyQuestion, logging: LoggingPolicies | None) -> FloatArray:
-    """Weights of each policy's difference from the baseline, shape (T, k).
+    """Weights for each policy's difference from the baseline, shape (T, k).
 
-    If the design's policies are known (`logging`), v_t is the value for the design of round t at the contexts
-    of earlier rounds; otherwise it is that of the previous batch, or of the last 50 rounds in which the
-    policies differ, whichever has more rounds. Before the policies have differed, it is the value for uniform
+    If the design's policies are known (`logging`), v_t is computed for the design of round t at the contexts
+    of earlier rounds. Otherwise, it is computed from the previous batch, or from the last 50 rounds in which
+    the policies differ, whichever has more rounds. Until the policies have differed, v_t is that of uniform
     probabilities.
     """
     *policies, baseline = question.policies
@@ -257,7 +257,7 @@ def contrast_weights(question: PolicyQuestion, logging: LoggingPolicies | None) 
 
 
 def squared_differences(policy: Policy, baseline: Policy) -> tuple[FloatArray, bool]:
-    """Squared differences of two policies, shape (T, K), and whether they are the same in all rounds."""
+    """Squared differences between two policies, shape (T, K), and whether they are the same in all rounds."""
     if policy.constant and baseline.constant and len(policy.probabilities):
         row = (policy.probabilities[0] - baseline.probabilities[0]) ** 2
         return np.broadcast_to(row, policy.probabilities.shape), True
@@ -265,18 +265,17 @@ def squared_differences(policy: Policy, baseline: Policy) -> tuple[FloatArray, b
 
 
 def differs(question: PolicyQuestion) -> BoolArray:
-    """Rounds in which each policy differs from the baseline; shape (T, k)."""
+    """The rounds in which each policy differs from the baseline, shape (T, k)."""
     *policies, baseline = question.policies
     return np.column_stack([squared_differences(one, baseline)[0].any(axis=1) for one in policies])
 
 
 def earlier_ratios(value: FloatArray, size: FloatArray, place: IntArray) -> FloatArray:
-    """Sum of values divided by that of sizes, over the previous place or the last 50 rounds with a size.
+    """Sum of values divided by sum of sizes, over the previous place or the last 50 rounds with a size.
 
-    Shapes: value, size (T,), place (T,), which is nondecreasing; returns (T,), NaN before there is a size.
-
-    Rounds of one place have the same ratio, computed from rounds before it: those of the last place, and as
-    many earlier ones as are needed for 50 rounds with a size.
+    Shapes: value, size (T,), place (T,), which must not decrease; returns (T,). The ratio is NaN until there
+    is a size. Rounds in the same place have the same ratio, computed from the rounds of the previous place
+    and as many earlier rounds as are needed for 50 rounds with a size.
     """
     sized = np.flatnonzero(size > 0.0)
     starts = np.flatnonzero(np.diff(place, prepend=place[:1] - 1))
@@ -291,7 +290,7 @@ def earlier_ratios(value: FloatArray, size: FloatArray, place: IntArray) -> Floa
 
 
 def _from_earlier_rounds(question: PolicyQuestion, squares: FloatArray) -> FloatArray:
-    """Forecasts by the propensities of earlier rounds at their own contexts; squares (T, K), returns (T,)."""
+    """Forecasts from earlier rounds' propensities at their own contexts; squares (T, K), returns (T,)."""
     every = question.profile.propensities
     assert every is not None
     size = np.asarray(squares @ np.ones(squares.shape[1]), dtype=np.float64)
@@ -299,7 +298,7 @@ def _from_earlier_rounds(question: PolicyQuestion, squares: FloatArray) -> Float
 
 
 def _place(question: PolicyQuestion) -> IntArray:
-    """Batches, turns of units, or rounds; no round in one of these is the past of another; shape (T,)."""
+    """The batch, unit's turn or round, within which no round is the past of another; shape (T,)."""
     profile = question.profile
     if profile.log.arrays.batch is not None:
         return profile.log.arrays.batch
@@ -308,7 +307,7 @@ def _place(question: PolicyQuestion) -> IntArray:
 
 
 def _at_earlier_contexts(logging: LoggingPolicies, squares: FloatArray, *, constant: bool) -> FloatArray:
-    """Ratios for each round's own design, at the contexts of earlier rounds; returns (T,)."""
+    """Forecasts for each round's own design at the contexts of earlier rounds; returns (T,)."""
     size = np.asarray(squares @ np.ones(squares.shape[1]), dtype=np.float64)
     value = mean_variance(logging, squares, constant=constant)
     if constant:

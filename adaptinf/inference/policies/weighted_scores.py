@@ -1,4 +1,4 @@
-"""Policy values by inverse propensities, with or without an outcome model, with weights over the rounds.
+"""Policy values by weighted inverse-propensity scores, with or without an outcome model.
 
 References
 ----------
@@ -41,11 +41,12 @@ from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Support = tuple[IntArray, FloatArray, FloatArray]
-"""Units, degrees of freedom, and units with events, (k,) each, for k estimates."""
+"""For k estimates, the numbers of units, degrees of freedom, and numbers of units with events; shapes
+(k,)."""
 
 
 def with_unit_errors(fit: PolicyFit, support: Support, unit: IntArray) -> PolicyFit:
-    """A fit with covariance and degrees of freedom by unit; unit (T,)."""
+    """The fit, with covariance and degrees of freedom clustered by unit; unit (T,)."""
     units, freedom, events = support
     covariance = unit_covariance(fit.influence, unit)
     lost = np.where((events < FEWEST_EVENTS) | np.isnan(np.diag(fit.covariance)), np.nan, 0.0)
@@ -56,9 +57,10 @@ def with_unit_errors(fit: PolicyFit, support: Support, unit: IntArray) -> Policy
 def policy_support(
     question: PolicyQuestion, weights: FloatArray, observed: FloatArray, unit: IntArray
 ) -> Support:
-    """The data behind each policy or, for comparisons, behind the policy of the pair that has less data.
+    """How much data each estimate is based on; for a difference, that of the policy with less data.
 
-    Shapes: weights, observed (T, m), unit (T,), for the m policies: the multiplier of a reward in its score.
+    Shapes: weights, observed (T, m), unit (T,), for m policies. `observed` is the factor by which a reward is
+    multiplied in a score.
     """
     units, freedom, events = unit_support(weights, observed, question.profile.log.arrays.reward, unit)
     if question.contrast:
@@ -70,9 +72,10 @@ def policy_support(
 def difference_support(
     question: PolicyQuestion, weights: FloatArray, share: FloatArray, unit: IntArray
 ) -> Support:
-    """Support of differences: the rewards that raise them, or those that lower them if these are fewer.
+    """How much data differences are based on: rewards that raise them, or rewards that lower them if fewer.
 
-    Shapes: weights, share (T, k), unit (T,): the amount that a reward adds to the estimate.
+    Shapes: weights, share (T, k), unit (T,). `share` is the amount that one unit of a reward adds to the
+    estimate.
     """
     apart, reward = weights * differs(question), question.profile.log.arrays.reward
     sides = []
@@ -91,11 +94,11 @@ _OWN = (
     ("min-variance", False),
     ("min-variance", True),
 )
-"""Weights specific to a policy, and whether they are contextual."""
+"""Kinds of weights that are specific to a policy, each with whether they are contextual."""
 
 
 def _assess(question: PolicyQuestion, estimator: str) -> list[Verdict]:
-    """Verdicts with each kind of weights."""
+    """A verdict on each kind of weights."""
     shared = (COMMON, "uniform") if question.contrast else ("uniform",)
     kinds = [*((weights, False) for weights in shared), *_OWN]
     return [
@@ -134,7 +137,7 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
 def _difference(
     question: PolicyQuestion, options: PolicyOptions, parts: ScoreParts, propensity: FloatArray
 ) -> PolicyFit:
-    """Differences from the baseline, each computed from one score with one weight; propensity (T,)."""
+    """Differences from the baseline, each from a single score and weight per round; propensity (T,)."""
     plain, change, taken = (part[:, :-1] - part[:, -1:] for part in (parts.plain, parts.change, parts.taken))
     scores = plain + change / propensity[:, None]
     if options.weights == COMMON:
@@ -170,7 +173,7 @@ def _weighted(
 
 
 def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatArray:
-    """Weights, set to 0 in rounds without an earlier reward for the model; weights (T, k), known (T,)."""
+    """Weights, set to 0 in rounds before the model had a reward; weights (T, k), known (T,)."""
     weights[:start] = 0.0
     if known is not None:
         weights *= known[:, None]
@@ -180,8 +183,8 @@ def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatAr
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "aipw", lambda question: _assess(question, "aipw"), _fit, length=policy_length
 )
-"""The method uses an outcome model."""
+"""A method that uses an outcome model."""
 IPW: MethodRecord[PolicyQuestion] = MethodRecord(
     "ipw", lambda question: _assess(question, "ipw"), _fit, length=policy_length
 )
-"""The method does not use an outcome model."""
+"""A method that does not use an outcome model."""

@@ -1,4 +1,4 @@
-"""Every model's verdicts on a log, in one table."""
+"""The verdicts of all models on a log, in one table."""
 
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.recommend.table import Recommendation

@@ -1,4 +1,4 @@
-"""The plan of a trial with looks, as a method for the difference that it compares."""
+"""The plan of a trial with looks, as a method for the difference that the plan tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALONE = ("denominator", "covariate", "lift")
 
 
 def planned_question(log: Any, target: Any, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Target and arguments, by default those of the log's plan; arm means without one."""
+    """The target and its arguments: by default, those of the log's plan, or arm means if there is no plan."""
     asked = target is not None or any(value is not None for value in given.values())
     plan = None if asked and target not in _TARGETS else plan_of(log)
     if plan is None or any(given[name] is not None for name in _ARMS):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def facts_of(log: AdaptiveLog, variation: float | None) -> tuple[tuple[str, str], ...]:
-    """Design, rounds, propensities, batches, contexts, rewards, guarantee."""
+    """What a log states about its design, rounds, propensities, batches, contexts, rewards and guarantee."""
     profile, known = profile_of(log), "none"
     if profile.knows_propensities:
         which = "every arm's" if profile.knows_every_propensity else "the chosen arm's"
@@ -68,7 +68,7 @@ def facts_of(log: AdaptiveLog, variation: float | None) -> tuple[tuple[str, str]
 
 
 def smallest_propensity(log: AdaptiveLog) -> float:
-    """Smallest logged propensity, over all arms if these are known."""
+    """The smallest logged propensity, over all arms if the propensities of all arms are known."""
     if (sums := profile_of(log).sums) is not None:
         return float(sums.cells.smallest.min())
     every = log.arrays.propensity if log.arrays.propensities is None else log.arrays.propensities
@@ -76,21 +76,21 @@ def smallest_propensity(log: AdaptiveLog) -> float:
 
 
 def batches_told(log: AdaptiveLog) -> str:
-    """Description of the number of batches."""
+    """Text on the number of batches."""
     if (sums := profile_of(log).sums) is not None:
         return str(sums.n_batches)
     return "none" if log.arrays.batch is None else str(int(log.arrays.batch[-1]) + 1)
 
 
 def exact_fact(log: AdaptiveLog) -> tuple[tuple[str, str], ...]:
-    """The exact interval and test for a short trial, which need its design and are not rows of the table."""
+    """The exact interval and test for a short trial, which need the design and are not rows of the table."""
     profile = profile_of(log)
     calls = None if profile.incomplete or profile.sums is not None else exact_calls(profile)
     return () if calls is None else (("Exact", f"{calls[1]}, {calls[0]}"),)
 
 
 def contexts_told(log: AdaptiveLog) -> str:
-    """Description of the contexts, and whether they affected the choice."""
+    """Text on the contexts, and on whether they affected the choice of arms."""
     known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
     if log.context_free is None:
         return known
@@ -131,7 +131,7 @@ def recommend(
     stopping: str | None = None,
     stability: Any = None,
 ) -> Recommendation:
-    """Rate the validity of every method for a target on this log.
+    """Assess the validity of every method for a target on this log.
 
     Parameters
     ----------
@@ -139,18 +139,19 @@ def recommend(
         The data.
     target : {"arm-means", "contrast", "contrasts", "winner", "cate", "policy-value"}, optional
         What to estimate. By default, arm means or, for a trial with looks, the difference that its plan
-        compares; ``"contrasts"`` are those of several arms with one control, and ``"winner"`` is the mean of
-        the arm with the highest estimate, or its lead over another arm.
+        tests. ``"contrasts"`` are those of several arms with one control, and ``"winner"`` is the mean of the
+        arm with the highest estimate, or its lead over another arm.
     arms : sequence of labels, optional
         For arm means and the winner: the arms of interest, by default all arms.
     treatment, control : label, optional
-        For contrasts and effects within groups: the two arms. With two arms, the second is the treatment by
-        default. Several contrasts also require the control, and the winner may be compared with one.
+        For contrasts and effects within groups: the two arms. If the log has two arms, the second is the
+        treatment by default. Several contrasts also require the control, and the winner may be compared with
+        a control.
     treatments, lift : optional
-        For several contrasts: the arms to compare with the control, by default all others, and whether to
-        estimate their lifts over it, as in `Contrasts`.
+        For several contrasts: the arms to compare with the control, by default all other arms, and whether to
+        estimate lifts over the control, as in `Contrasts`.
     runner_up : bool, optional
-        For the winner: whether it is compared with the runner-up, as for `Winner`.
+        For the winner: whether to compare it with the runner-up, as in `Winner`.
     by : str or sequence of str, optional
         For effects: the columns that define the groups.
     formula : str, optional
@@ -170,18 +171,17 @@ def recommend(
         state it.
     stopping : {"fixed", "data-chosen", "planned"}, optional
         How the number of rounds was determined; this overrides the log's statement. If it was chosen from the
-        data or by a planned rule, only sequences are valid. Without a statement, methods assume that it was
+        data or by a planned rule, only sequences are valid. If nothing is stated, methods assume that it was
         fixed.
     stability : float or result of `audit.stability`, optional
-        Largest coefficient of variation of the simulated counts of an arm; if a result is given, it must be
-        for the log's arms and number of rounds. If it is at most 0.1, sample means are treated as
-        asymptotically normal.
+        Largest coefficient of variation of an arm's simulated counts. If it is at most 0.1, sample means are
+        treated as asymptotically normal. A result must be for the log's arms and number of rounds.
 
     Returns
     -------
     Recommendation
-        A recommendation that prints as a table with a reason for every method; `best` is the first method,
-        and `fit` runs it.
+        A recommendation that is printed as a table, with a reason for every method; `best` is the first
+        method, and `fit` runs it.
 
     Raises
     ------
@@ -191,11 +191,11 @@ def recommend(
     Notes
     -----
     The order does not depend on estimates: choosing the shortest of several intervals would invalidate it.
-    Lengths are expected lengths, based on counts, propensities and the pooled mean and variance of the
-    rewards, for a log without drift; sequences are ordered by them, and other methods by their assumptions.
-    If there are many arms, a selection of them represents all. The length of a method that weights scores is
-    unknown if an arm has at most 10 effective rewards, or fewer than 10 effective events. Without arguments,
-    ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` use the first method of their class.
+    Lengths are expected lengths for a log without drift, based on counts, propensities, and the pooled mean
+    and variance of the rewards. Sequences are ordered by length, and other methods by their assumptions. If
+    there are many arms, lengths are computed for a selection of them. The length of a method that weights
+    scores is unknown if an arm has at most 10 effective rewards, or fewer than 10 effective events. Without
+    arguments, ``ArmMeans(log).fit()`` and ``Contrast(log, ...).fit()`` use the first method of their class.
 
     References
     ----------
@@ -241,7 +241,7 @@ def recommend(
 
 
 def _beside(rows: Sequence[Method], always: Sequence[Method]) -> list[Method]:
-    """Sequences, ranked before or after the best other method as if it had the same estimand."""
+    """Sequences, ranked relative to the best other method as if that method had the same estimand."""
     least = min((row.verdict.unanswered for row in rows if row.verdict.valid), default=0)
     return [replace(row, verdict=replace(row.verdict, unanswered=least)) for row in always]
 
@@ -249,7 +249,7 @@ def _beside(rows: Sequence[Method], always: Sequence[Method]) -> list[Method]:
 def _rows(
     log: AdaptiveLog, target: str, given: dict[str, Any], decay: float | None, variation: float | None
 ) -> tuple[list[Method], list[Method]]:
-    """Rows for methods that are valid at a fixed number of rounds, and for those valid at any number."""
+    """Rows for methods that are valid at a fixed number of rounds, and for methods valid at any number."""
     metric = {name: given[name] for name in ("denominator", "covariate")}
     profile = profile_of(log)
     if target == "contrasts":
@@ -285,7 +285,7 @@ def _rows(
 def _arm_rows(
     question: Question, own: dict[str, Any], metric: dict[str, Any]
 ) -> tuple[list[Method], list[Method]]:
-    """Rows for arm means, the contrast of two arms, or ratios, for which there are no sequences."""
+    """Rows for arm means or the contrast of two arms, or for their ratios, which have no sequences."""
     log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
     always: list[Method] = []
     if not question.profile.incomplete:
@@ -298,14 +298,14 @@ def _arm_rows(
 
 
 def _readable(log: object, target: Any, formula: Any) -> AdaptiveLog:
-    """A log, or sums for the targets that allow them."""
+    """Return a log, or sums if the target allows them; refuse anything else."""
     if target in (*_BY_ARM, "contrasts", "winner") or (target == "cate" and formula is None):
         return require_data("recommend", log)
     return require_log("recommend", log, incomplete=True)
 
 
 def _at_fixed_rounds(row: Method, stopping: str | None) -> Method:
-    """The rating of a method for a fixed number of rounds, given how that number was chosen."""
+    """The verdict on a method for a fixed number of rounds, given how this number was determined."""
     if not row.verdict.valid or stopping == "fixed":
         return row
     if stopping is None:
@@ -358,7 +358,7 @@ def _check(
 
 
 def _other_runs(log: AdaptiveLog, found: Any) -> list[str]:
-    """Problems if simulated counts belong to an experiment other than that of the log."""
+    """Problems with simulated counts that do not belong to the experiment of this log."""
     problems = []
     arms = list(found.frame["arm"])
     if set(arms) != set(log.arms):

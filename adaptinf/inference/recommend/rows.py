@@ -1,4 +1,4 @@
-"""Every method that the library has for a target, checked on a log."""
+"""All methods of the library for a target, assessed on a log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adaptinf.typing import IntArray, Validity
 
 
 def method_of(verdict: Verdict) -> ArmMethod:
-    """The method for arms that a verdict concerns."""
+    """The method for arms to which a verdict refers."""
     return arm_method(verdict.arguments["estimator"])
 
 
@@ -36,12 +36,12 @@ def with_length(method: MethodRecord[Any], question: Any, verdict: Verdict) -> V
 
 
 def refused(verdict: Verdict, reason: str) -> Verdict:
-    """The verdict on a method that is invalid for an external reason, given its name and call."""
+    """The verdict that a method is not valid, for a reason that the method itself does not check."""
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason)
 
 
 def _arm_lengths(question: Question) -> list[Verdict]:
-    """Verdicts on methods for arms with their lengths, computed once for a log."""
+    """Verdicts on methods for arms, with expected lengths, computed only once for a log."""
     found = arm_verdicts(question)
     return question.profile.worked_out(
         ("lengths", *question.asked),
@@ -50,9 +50,9 @@ def _arm_lengths(question: Question) -> list[Verdict]:
 
 
 class Metric:
-    """A question about arms: mean rewards or ratios to a denominator, with or without covariates.
+    """A question about mean rewards of arms or their ratios to a denominator, with or without covariates.
 
-    Quantities based on all rounds are computed once, for all arms in question.
+    Quantities based on all rounds are computed once for all arms in question.
     """
 
     def __init__(self, question: Question, denominator: Any = None, covariate: Any = None) -> None:
@@ -79,7 +79,7 @@ class Metric:
             self._read_covariates()
 
     def _read_covariates(self) -> None:
-        """Names of the covariates and their explained variance, or why there is no adjustment."""
+        """Find the covariates and the variance that they explain, or why there is no adjustment."""
         from adaptinf.inference.arms.data.covariate_adjustment import (
             covariates_of,
             covariates_refusal,
@@ -97,7 +97,7 @@ class Metric:
             self.share = explained(profile.log, self.names)
 
     def verdicts(self, codes: IntArray | None = None, *, lengths: bool = True) -> list[Verdict]:
-        """Verdicts on every method for some arms, by default those of the question; codes (k,)."""
+        """Verdicts on every method for these arms, by default those of the question; codes (k,)."""
         question = self.question if codes is None else replace(self.question, codes=codes)
         if self.reason:
             return [refused(verdict, self.reason) for verdict in arm_verdicts(question)]
@@ -111,7 +111,7 @@ class Metric:
         return [*found, *self._adjusted(found)]
 
     def _adjusted(self, found: Sequence[Verdict]) -> list[Verdict]:
-        """The verdict on AIPW with covariates, if any were named."""
+        """The verdict on AIPW with covariates, if covariates were named."""
         if self.covariate is None:
             return []
         from adaptinf.inference.arms.data.covariate_adjustment import covariate_verdict
@@ -126,7 +126,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Method:
-    """One method for one log."""
+    """A row of the table: a method, assessed on a log."""
 
     verdict: Verdict
     call: str
@@ -137,7 +137,7 @@ class Method:
 
 
 class _Model:
-    """A model class and its arguments; created when first needed."""
+    """A model class and its arguments; the model is created when it is first needed."""
 
     def __init__(self, kind: Any, log: AdaptiveLog, arguments: Mapping[str, Any], name: str = "") -> None:
         self.kind, self.log = kind, log
@@ -158,7 +158,7 @@ class _Model:
 
 
 def _shown(arguments: Mapping[str, Any]) -> list[str]:
-    """Arguments as they are written; long or complex ones are shown by name."""
+    """Arguments as they would be written in code; long or complex values are represented by names."""
     plain = (str, int, float, bool, np.generic)
     short = {
         name: isinstance(value, plain) or (isinstance(value, (list, tuple)) and len(value) <= 10)
@@ -170,7 +170,7 @@ def _shown(arguments: Mapping[str, Any]) -> list[str]:
 def arm_rows(
     question: Question, arguments: Mapping[str, Any], denominator: Any = None, covariate: Any = None
 ) -> list[Method]:
-    """Rows of `ArmMeans` or `Contrast`, for ratios to a denominator and with covariates if requested."""
+    """Rows of `ArmMeans` or `Contrast`; on request, for ratios to a denominator or with covariates."""
     from adaptinf.inference.arms import ArmMeans, Contrast
 
     kind = Contrast if question.contrast else ArmMeans
@@ -222,14 +222,14 @@ def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method
 
 
 def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:
-    """Verdicts on every variant of some methods, with the length of its intervals if valid."""
+    """Verdicts on all variants of these methods, with expected lengths for those that are valid."""
     return [
         with_length(method, question, verdict) for method in methods for verdict in method.assess(question)
     ]
 
 
 def _opened(row: Method) -> Method:
-    """A row whose fit explains its own validity, if that is more specific than the general reason."""
+    """The row, with the explanation of validity given by its own fit if this is more specific."""
     opening = row.verdict.opening
     if not opening:
         return row
@@ -244,12 +244,12 @@ def _opened(row: Method) -> Method:
 
 
 def is_said(text: str, claim: Claim) -> bool:
-    """Whether a text is a claim."""
+    """Whether a text was stated by this claim."""
     return isinstance(text, Said) and text.claim is claim
 
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], order: Order) -> list[Method]:
-    """Rows of `ConfidenceSequence`, in their positions among the target's methods."""
+    """Rows of `ConfidenceSequence`, with their ranks among the methods for the target."""
     from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
     from adaptinf.inference.sequences.sequence_verdicts import sequence_verdicts
 

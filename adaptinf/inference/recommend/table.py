@@ -1,4 +1,4 @@
-"""Every method for a target, the valid ones first, as a table."""
+"""A table of all methods for a target, with valid methods first."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendation:
-    """Every method for a target, the valid ones first; created by `recommend`.
+    """All methods for a target, with valid methods first; created by `recommend`.
 
     Attributes
     ----------
     target : str
-        The target to be estimated.
+        The target that is to be estimated.
     methods : tuple of Method
         The methods in order.
     facts : tuple of (str, str)
@@ -56,11 +56,13 @@ class Recommendation:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per method: method, label, length, call, reason, assumes and warning.
+        """A frame with one row for each method.
 
-        The length is the expected length of 95% intervals, relative to the first that is known; it is
-        computed from counts, propensities, and the mean and variance of all rewards together, never of a
-        single arm.
+        The columns are method, label, length, call, reason, assumes and warning.
+
+        The length is the expected length of 95% intervals relative to the first length that is known. It is
+        computed from counts, propensities, and the pooled mean and variance of all rewards, never from the
+        rewards of a single arm.
         """
         import pandas as pd
 
@@ -77,7 +79,7 @@ class Recommendation:
         )
 
     def _lengths(self) -> list[float]:
-        """Expected lengths relative to the first that is known; NaN if unknown."""
+        """Expected lengths relative to the first length that is known; unknown lengths are NaN."""
         lengths = [one.verdict.length for one in self.methods]
         first = next((one for one in lengths if math.isfinite(one) and one > 0.0), math.nan)
         return [length / first for length in lengths]
@@ -93,14 +95,14 @@ class Recommendation:
         Returns
         -------
         Results
-            Results of the method's call in the frame.
+            The results of the method's call in the frame.
 
         Raises
         ------
         ParameterError
             If there is no such method.
         InvalidForLog
-            If it is not valid for the log.
+            If the method is not valid for the log.
         """
         if method is None:
             return self.best.run()
@@ -114,7 +116,7 @@ class Recommendation:
         return chosen.run()
 
     def summary(self) -> ResultSummary:
-        """The table, with a few lines on the first method: as text, Markdown, LaTeX or HTML.
+        """The table as text, Markdown, LaTeX or HTML, with a few lines on the first method.
 
         `explain` gives the reasons for every method.
         """
@@ -125,7 +127,7 @@ class Recommendation:
         return ResultSummary(self._title, tables, lines=self._lines(any(row[3] for row in rows)))
 
     def explain(self) -> ResultSummary:
-        """The table, with numbered notes on why each method is valid or not.
+        """The table, with numbered notes that explain why each method is valid or not.
 
         Returns
         -------
@@ -155,14 +157,14 @@ class Recommendation:
         return f"Methods for {self.target}"
 
     def _rows(self) -> list[list[str]]:
-        """Place, name, label and relative length of every method."""
+        """The position, name, label and relative length of each method."""
         return [
             [str(place), one.verdict.name, one.verdict.label, "" if math.isnan(length) else f"{length:.2f}"]
             for place, (one, length) in enumerate(zip(self.methods, self._lengths(), strict=True), start=1)
         ]
 
     def _tables(self, rows: list[list[str]], heads: list[str]) -> list[SimpleTable]:
-        """Facts read from the log, with the first choice, and the methods."""
+        """A table of facts read from the log, with the first method, and a table of the methods."""
         from adaptinf.inference.results.tables import plain_table
 
         first = self.methods[0]
@@ -171,7 +173,7 @@ class Recommendation:
         return [facts, plain_table(rows, heads, "rllrl"[: len(heads)])]
 
     def _lines(self, lengths: bool) -> list[tuple[str, str]]:
-        """The reason why the first method is first, in at most six lines below its cautions."""
+        """Lines on the first method: its cautions, and at most six lines on why it comes first."""
         from adaptinf.inference.results.explanation import (
             Explanation,
             assumed_briefly,
@@ -212,5 +214,5 @@ def _note(method: Method) -> str:
 
 
 def _warning(method: Method) -> str:
-    """Evidence against a method: first the assumptions that the log contradicts, then the rest."""
+    """Evidence against a method, starting with assumptions that the log contradicts."""
     return sentence([*contradictions(method.verdict.assumes), method.verdict.warning])

@@ -1,4 +1,4 @@
-"""Regressions of rewards, one file per adjustment for adaptive collection."""
+"""Regressions of rewards, with one file for each adjustment for adaptive collection."""
 
 from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.inference.regression.regression_results import CoefficientTest, FTest, RegressionResults

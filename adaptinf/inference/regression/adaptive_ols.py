@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _SUBJECT = "AdaptiveOLS.fit"
 _MODERATE = 250
-"""Number of rounds below which HC3 maintains the level best (Long and Ervin 2000)."""
+"""Number of rounds below which HC3 keeps the level best (Long and Ervin 2000)."""
 
 
 class AdaptiveOLS:
@@ -60,13 +60,13 @@ class AdaptiveOLS:
     log : AdaptiveLog
         The data.
     covariates : sequence of str, optional
-        Contexts to use as regressors, with an intercept, by the user's or the canonical names; by default
-        all. For arms, interactions and transformations, see `from_formula`.
+        Contexts to use as regressors, together with an intercept, by the user's names or the canonical names;
+        by default, all contexts. For arms, interactions and transformations, see `from_formula`.
     arm : label or selector, optional
         Use only the rounds of one arm: its label, or ``"most-pulled"``, ``"least-pulled"``,
         ``"last-pulled"``, or ``"recommended"`` if a best-arm design recommended one. These selectors use only
-        the action history, which is why a max-information correction covers the choice. By default all rounds
-        are used.
+        the action history, so a max-information correction covers the choice. By default, all rounds are
+        used.
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use, by default all: the name of a column of the log, or a mask. The selection must not
         depend on rewards; selectors of arms use the actions in these rounds.
@@ -85,9 +85,9 @@ class AdaptiveOLS:
 
     Notes
     -----
-    The t-tests of plain least squares are not valid if rewards affected later actions. The condition for
-    validity depends on the adjustment, and the notes under each table state the assumptions; all adjustments
-    assume that the mean reward is linear in the columns, with constant coefficients.
+    The t tests of plain least squares are not valid if rewards affected later actions. When an adjustment is
+    valid depends on its assumptions, which the notes under each table state. All adjustments assume that the
+    mean reward is linear in the columns, with constant coefficients.
 
     References
     ----------
@@ -140,15 +140,15 @@ class AdaptiveOLS:
         rounds: str | ArrayLike | None = None,
         trusted: bool = False,
     ) -> AdaptiveOLS:
-        """Regression specified by a formula.
+        """Specify a regression by a formula.
 
         Parameters
         ----------
         formula : str
             A formula such as ``"reward ~ x1 + x2"``, or ``"reward ~ C(action) * x1"`` for arms with separate
             coefficients. The response is the log's reward; covariates are contexts and the arm, by the user's
-            names or the canonical ones. Arms are treated as labels, even if they are numbers, in the log's
-            order. Transformations such as ``center`` use the contexts of the rounds in the regression.
+            names or the canonical names. Arms are treated as labels in the log's order, even if they are
+            numbers. Transformations such as ``center`` use the contexts of the rounds in the regression.
         log : AdaptiveLog
             The data.
         arm : label or selector, optional
@@ -156,8 +156,8 @@ class AdaptiveOLS:
         rounds : str or array_like of bool, shape (T,), optional
             As for the class.
         trusted : bool
-            Whether to evaluate any Python code in the formula. By default only arithmetic, comparisons,
-            formulaic's transforms and NumPy functions of columns are allowed, because a formula is code.
+            Whether to evaluate any Python code in the formula. Because a formula is code, only arithmetic,
+            comparisons, formulaic's transforms and NumPy functions of columns are allowed by default.
 
         Returns
         -------
@@ -166,8 +166,8 @@ class AdaptiveOLS:
         Raises
         ------
         ParameterError
-            If it is not a formula, its response is not the reward, it contains a name that is neither a
-            context nor the arm, or it contains Python code that is not allowed.
+            If the text is not a formula, if its response is not the reward, or if it contains a name that is
+            neither a context nor the arm, or Python code that is not allowed.
         InvalidForLog
             If the log does not support the selector, or the arm was never chosen.
         """
@@ -192,34 +192,35 @@ class AdaptiveOLS:
         Parameters
         ----------
         adjustment : str, optional
-            Adjustment for adaptive collection; by default the one given by `default_adjustment`, with a note
-            that states the reason.
+            Adjustment for adaptive collection; by default, that of `default_adjustment`, with a note that
+            states the reason.
 
-            ``"none"``: plain least squares, which is naive unless the design does not adapt.
-            ``"max-information"``: plain least squares, with p-values and intervals corrected using the log's
-            privacy guarantee; it covers arms selected by their pulls. ``"w-decorrelation"``: removes the bias
-            using weights computed from the columns alone. ``"batched"``: a separate regression in each batch.
-            ``"weighted"``: for logged propensities, with one weight per round for all arms, so influences
-            common to all arms are not attributed to an arm. ``"ellipsoid"``: valid at all rounds
-            simultaneously, based on a bound on the noise and the coefficients. ``"anytime"``: t and F tests
-            that are valid at all rounds simultaneously, for a design that does not adapt.
+            ``"none"`` is plain least squares, which is naive unless the design does not adapt.
+            ``"max-information"`` is plain least squares with p-values and intervals that are corrected by
+            means of the log's privacy guarantee. The correction also covers arms that are selected by their
+            pulls. ``"w-decorrelation"`` removes the bias by weights that are computed from the columns alone.
+            ``"batched"`` fits a separate regression in each batch. ``"weighted"`` requires logged
+            propensities. This method has one weight per round for all arms, so influences common to all arms
+            are not attributed to one of them. ``"ellipsoid"`` is valid at all rounds simultaneously, given
+            bounds on the noise and the coefficients. ``"anytime"`` has t and F tests that are valid at all
+            rounds simultaneously, for a design that does not adapt.
         covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster"}, optional
-            Covariance for plain least squares, with t and F tests: robust to unequal variances, by default
-            HC3 below 250 rounds and HC2 otherwise; or by unit, CR2 with Satterthwaite degrees of freedom,
-            the default if the adjustment is also the default and units have several rounds. Other adjustments
-            have their own covariance.
+            Covariance for plain least squares, with t and F tests. By default, it is robust to unequal
+            variances: HC3 below 250 rounds, and HC2 otherwise. If units have several rounds and the
+            adjustment is also the default, it is clustered by unit: CR2, with Satterthwaite's degrees of
+            freedom. Other adjustments have their own covariance.
         null : float
             Value of every coefficient under the null hypothesis.
         stationary : bool
-            Whether coefficients are known to be the same in all rounds; if so, weights are square roots of
+            Whether coefficients are known to be the same in all rounds. If so, weights are square roots of
             importance weights, separate for each arm, and the covariance of plain least squares is classical,
-            or by unit without CR2's correction.
+            or clustered by unit without CR2's correction.
         **settings
-            Options of single adjustments: ``chosen_from`` (max-information: ``"actions"``, or ``"releases"``
-            if the choice of arm, formula or null also depended on the releases), ``ridge`` (w-decorrelation,
-            ellipsoid), ``test`` and ``drift`` (batched), ``weights`` (weighted: ``"combined"``, ``"uniform"``
-            or ``"sqrt"``), ``target`` (weighted by sqrt), ``noise_scale`` and ``bound`` (ellipsoid),
-            ``precision`` (anytime).
+            Options of specific adjustments: ``chosen_from`` (max-information: ``"actions"``, or
+            ``"releases"`` if the choice of arm, formula or null also depended on the releases), ``ridge``
+            (w-decorrelation, ellipsoid), ``test`` and ``drift`` (batched), ``weights`` (weighted:
+            ``"combined"``, ``"uniform"`` or ``"sqrt"``), ``target`` (weighted by sqrt), ``noise_scale`` and
+            ``bound`` (ellipsoid), ``precision`` (anytime).
 
         Returns
         -------
@@ -283,7 +284,7 @@ class AdaptiveOLS:
 
 
 def _required(formula: Any) -> Any:
-    """Treat None as a missing formula."""
+    """Treat None as if the formula were missing."""
     return "" if formula is None else formula
 
 
@@ -311,11 +312,11 @@ def _chosen(
 
 
 def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) -> tuple[str, list[str]]:
-    """The covariance if none is requested, and a note on it.
+    """The covariance that is used if none is requested, and a note on it.
 
-    For plain least squares, it is HC3 below 250 rounds and HC2 otherwise; it is classical if a single round
-    determines a coefficient, in which case the other kinds are undefined, or if the log is stated to be
-    stationary.
+    For plain least squares, it is HC3 below 250 rounds and HC2 otherwise. The covariance is classical if a
+    single round determines a coefficient, in which case the other kinds are undefined, or if coefficients are
+    stated to be the same in all rounds.
     """
     if "HC3" not in entry.covariances or stationary:
         return entry.covariances[0], []

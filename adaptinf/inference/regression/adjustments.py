@@ -1,4 +1,4 @@
-"""The adjustments of `AdaptiveOLS`: their list, the default, and the alternatives in errors."""
+"""The list of adjustments of `AdaptiveOLS`, the default adjustment, and alternatives for errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ DECORRELATION = Adjustment(
     reasons=adjusted_regression.DECORRELATION_REASONS,
     options=("ridge",),
 )
-"""Removes the bias by weights that depend only on the columns."""
+"""This adjustment removes the bias by weights that depend only on the columns."""
 
 
 def _fit_batched(facts: BatchedFacts) -> CoefficientFit:
@@ -85,7 +85,7 @@ BATCHED = Adjustment(
     reasons=adjusted_regression.BATCHED_REASONS,
     options=("test", "drift"),
 )
-"""A separate regression in each batch."""
+"""This adjustment fits a separate regression in each batch."""
 
 
 _ORDER: tuple[Adjustment[Any], ...] = (
@@ -104,7 +104,7 @@ _ORDER: tuple[Adjustment[Any], ...] = (
     # It is used on request only, because the user must supply bounds and its intervals are the longest.
     ELLIPSOID,
 )
-"""Order of preference for the default and for suggestions in errors: the first valid one is used."""
+"""Adjustments in order of preference, for the default and for suggestions in error messages."""
 ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})
 """Adjustments keyed by name."""
 _AFTER_WEIGHTED = _ORDER[_ORDER.index(WEIGHTED) + 1 :]
@@ -112,7 +112,7 @@ _DEFAULT = "a regression without adjustment="
 
 
 def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment[Any], str]:
-    """Adjustment that `AdaptiveOLS.fit` uses by default, and why.
+    """The adjustment that `AdaptiveOLS.fit` uses by default, and the reason.
 
     The rewards are not used, so the choice does not invalidate the intervals.
     """
@@ -138,7 +138,7 @@ def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjus
 
 
 def valid_alternatives(data: RegressionData, profile: LogProfile, *without: str) -> list[str]:
-    """Adjustments for adaptive collection that the log supports, for errors."""
+    """The adjustments for adaptive collection that the log supports, for use in errors."""
     return [
         f"adjustment={one.name!r}"
         for one in _ORDER
@@ -147,7 +147,7 @@ def valid_alternatives(data: RegressionData, profile: LogProfile, *without: str)
 
 
 def check_selection(data: RegressionData, adjustment: Adjustment[Any]) -> None:
-    """Refuse arms selected using rewards, if the adjustment does not cover that."""
+    """Refuse an arm that was selected by rewards, unless the adjustment covers such a selection."""
     if data.adaptive and data.selector is not None and not adjustment.plain:
         reason = regressions.SELECTION_UNCOVERED(selector=data.selector, name=adjustment.name)
         ways = [regressions.GUARANTEED(), regressions.BEFOREHAND()]
@@ -155,7 +155,7 @@ def check_selection(data: RegressionData, adjustment: Adjustment[Any]) -> None:
 
 
 def _check_columns(data: RegressionData, profile: LogProfile) -> None:
-    """Refuse to choose a default for regressions that omit contexts that may have determined the arms."""
+    """Refuse to choose a default if the regression omits contexts that may have determined the arms."""
     reason = first((regressions.OMITTED,), RegressionFacts(data, profile))
     if not reason:
         return

@@ -1,4 +1,4 @@
-"""Anytime-valid t and F tests for a linear model with a design fixed in advance and optional stopping.
+"""Anytime-valid t and F tests for a linear model, for a design fixed in advance and optional stopping.
 
 References
 ----------
@@ -27,17 +27,17 @@ from adaptinf.typing import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeReference:
-    """Anytime-valid t-tests and intervals for k coefficients.
+    """Anytime-valid t tests and intervals for k coefficients.
 
     Shapes: ratio (k,).
 
-    With the statistic t on df degrees of freedom and the ratio r, the evidence against a value is the Bayes
+    Given a statistic t with df degrees of freedom, and the ratio r, the evidence against a value is the Bayes
     factor
 
-        sqrt(r) ((1 + t^2/df) / (1 + r t^2/df))^((df + 1) / 2),
+        sqrt(r) ((1 + t^2/df) / (1 + r t^2/df))^((df + 1) / 2).
 
-    and the p-value is its inverse, but at most 1. As t grows, the factor remains below r^(-df/2); if alpha is
-    less than the inverse of this bound, the interval is the whole line.
+    The p-value is the inverse of the factor, but at most 1. As t grows, the factor remains below r^(-df/2).
+    If alpha is less than the inverse of this bound, the interval is the whole line.
     """
 
     estimate: FloatArray
@@ -68,7 +68,7 @@ class AnytimeReference:
         return np.asarray(np.minimum(0.0, -self.log_factor(null)), dtype=np.float64)
 
     def interval(self, log_alpha: float) -> FloatArray:
-        """Intervals at level 1 - exp(log_alpha), shape (k, 2); the whole line if no value is excluded."""
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); infinite if no value is excluded."""
         log_ratio = np.log(self.ratio)
         # The Bayes factor equals 1 / alpha at t^2/df = (1 - k) / (k - r), with k = (alpha^2 r)^(1 / (df +
         # 1)).
@@ -89,15 +89,15 @@ def anytime_coefficients(
     precision: float = 1.0,
     values: FloatArray | None = None,
 ) -> AnytimeReference:
-    """Anytime-valid tests of combinations of least-squares coefficients, each separately.
+    """Separate anytime-valid tests of combinations of least-squares coefficients.
 
     Shapes: estimate (d,), inverse (d, d), rows (k, d), values (k,).
 
-    The Bayes factor integrates the coefficient over the mixture and all other parameters over the right Haar
-    measure of shifts and scale, under which it is the likelihood ratio of the invariants of the data. It is
-    therefore a martingale under the null as rounds arrive, for normal noise with a common variance and a
-    mixture that does not change. The design must not depend on earlier rewards. The time to stop may depend
-    on the invariants.
+    The Bayes factor integrates the coefficient over the mixture, and all other parameters over the right Haar
+    measure of shifts and scale. It is then the likelihood ratio of the invariants of the data. For normal
+    noise with a common variance, and a mixture that does not change, it is therefore a martingale under the
+    null as rounds arrive. The design must not depend on earlier rewards. The time to stop may depend on the
+    invariants.
     """
     _check_precision(precision)
     variance = np.einsum("ki,ij,kj->k", rows, inverse, rows)
@@ -121,12 +121,12 @@ def anytime_wald(
 
     Shapes: rows (q, d), values (q,).
 
-    With the violation g, A = rows (X'X)^-1 rows', M = rows rows' / precision and the sum of squared residuals
-    R, the Bayes factor on n = df + q is
+    Let g be the violation, A = rows (X'X)^-1 rows', M = rows rows' / precision, R the sum of squared
+    residuals, and n = df + q. The Bayes factor is
 
         sqrt(det A / det(A + M)) ((1 + g'A^-1 g / R) / (1 + g'(A + M)^-1 g / R))^(n / 2).
 
-    For one restriction, it is the Bayes factor of `AnytimeReference`.
+    For one restriction, this is the Bayes factor of `AnytimeReference`.
     """
     _check_precision(precision)
     size = len(rows)
@@ -146,7 +146,7 @@ def _check_precision(precision: float) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTests:
-    """Results by anytime-valid t and F tests; estimate (d,), inverse (d, d)."""
+    """Anytime-valid t and F tests of combinations of coefficients; estimate (d,), inverse (d, d)."""
 
     estimate: FloatArray
     inverse: FloatArray
@@ -207,4 +207,4 @@ ANYTIME = Adjustment(
     needs=claims.ANYTIME_NEEDS,
     options=("precision",),
 )
-"""t and F tests valid at all rounds simultaneously, for a design that does not adapt."""
+"""This adjustment has t and F tests valid at all rounds simultaneously, for designs that do not adapt."""

@@ -1,4 +1,4 @@
-"""Batched least squares (BOLS) for coefficients: a regression within each batch, studentised there.
+"""Batched least squares (BOLS) for coefficients: a regression in each batch, studentised in the batch.
 
 References
 ----------
@@ -42,7 +42,7 @@ class BatchRegressions:
     usable: BoolArray
 
     def only(self, keep: BoolArray) -> BatchRegressions:
-        """A subset of the batches."""
+        """The regressions in the batches that are kept."""
         return BatchRegressions(
             self.coefficient[keep], self.inverse[keep], self.scale[keep], self.df[keep], self.usable[keep]
         )
@@ -80,7 +80,7 @@ class BatchedCoefficients:
 
 
 def batch_regressions(batch: IntArray, design: FloatArray, response: FloatArray) -> BatchRegressions:
-    """Regress within each batch; batch (T,), design (T, d), response (T,)."""
+    """Fit a regression within each batch; batch (T,), design (T, d), response (T,)."""
     starts = np.flatnonzero(np.diff(batch, prepend=batch[0] - 1))
     stops = np.append(starts[1:], len(batch))
     size, dimension = len(starts), design.shape[1]
@@ -107,12 +107,12 @@ def batched_coefficients(
 
     Shapes: rows (k, d), values (k,); returns estimate, std_error (k,).
 
-    In batch b, c'b_b has the standard error s_b sqrt(c'(X_b'X_b)^-1 c); let p_b be its inverse. The statistic
-    for a value v is sum p_b (c'b_b - v) / sqrt(B). The statistic is linear in v, so the estimate is the mean
-    of the batches' estimates weighted by p_b, and its standard error is sqrt(B) / sum p_b. Given earlier
-    batches, a batch's own t statistic has a distribution that does not depend on them: Student's, for normal
-    noise with a common variance within the batch. The statistics of the batches are therefore independent,
-    whatever the design did between them.
+    In batch b, the combination c'b_b has standard error s_b sqrt(c'(X_b'X_b)^-1 c), whose inverse is called
+    p_b. The statistic for a value v is sum p_b (c'b_b - v) / sqrt(B), which is linear in v. The estimate is
+    therefore the mean of the batches' estimates weighted by p_b, and its standard error is sqrt(B) / sum p_b.
+    Given earlier batches, the distribution of a batch's own t statistic does not depend on them; for normal
+    noise with a common variance within the batch, it is Student's t. The statistics of the batches are
+    therefore independent, however the design adapted between batches.
     """
     limit = test == "normal" or bool(np.all(found.df > NORMAL))
     estimate, std_error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
@@ -138,10 +138,10 @@ def batched_wald(
 
     Shapes: rows (q, d), values (q,).
 
-    The violation of a batch is multiplied by the symmetric inverse root of its covariance. The result has a
-    spherically symmetric distribution (multivariate Student for normal noise), and so has the sum, whose
-    length follows from the characteristic function of one coordinate. For one restriction, it is the square
-    of the t test's statistic.
+    The violation in each batch is multiplied by the symmetric inverse root of its covariance. The result has
+    a spherically symmetric distribution (multivariate Student for normal noise), and so has the sum over
+    batches. The distribution of its length follows from the characteristic function of one coordinate. For
+    one restriction, the statistic is the square of that of the t test.
     """
     spread = np.einsum("qi,bij,rj->bqr", rows, found.inverse, rows) * found.scale[:, None, None] ** 2
     gap = found.coefficient @ rows.T - values
@@ -180,7 +180,7 @@ def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray)
 
 
 def _chi2_quantile(log_tail: float, df: int) -> float:
-    """The point at which the upper tail of chi-squared has a given log probability."""
+    """The point at which the upper tail of chi-squared has this log probability."""
     if log_tail > -600.0:
         return float(special.chdtri(df, math.exp(log_tail)))
     x = -2.0 * log_tail
@@ -192,7 +192,7 @@ def _chi2_quantile(log_tail: float, df: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchedTests:
-    """Results by batched least squares."""
+    """Tests of combinations of coefficients by batched least squares."""
 
     found: BatchRegressions
     test: str = "t"

@@ -1,4 +1,4 @@
-"""W-decorrelation: least squares plus a correction whose weights remove the dependence on earlier rewards.
+"""W-decorrelation: a correction of least squares by weights that remove the dependence on earlier rewards.
 
 References
 ----------
@@ -29,7 +29,7 @@ class Decorrelated:
 
     @property
     def left(self) -> float:
-        """Largest share of a least-squares error that remains in the estimate: the norm of I - W X."""
+        """Largest share of the least-squares error that remains in the estimate: the norm of I - W X."""
         return float(np.linalg.norm(self.remainder, 2))
 
 
@@ -38,21 +38,22 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
 
     Shapes: design (T, d), response (T,).
 
-    With least-squares coefficients b and the columns w_1, w_2, ... of W,
+    Let b be the least-squares coefficients, and w_1, w_2, ... the columns of W. The estimate is
 
-        w_t = (I - W_{t-1} X_{t-1}) x_t / (|x_t|^2 + lambda),    estimate = b + sum w_t (y_t - x_t'b),
+        b + sum w_t (y_t - x_t'b), where w_t = (I - W_{t-1} X_{t-1}) x_t / (x_t'x_t + lambda).
 
-    where w_t minimises |I - W_t X_t|^2 + lambda |w_t|^2 given the columns before it. The estimate's error is
-    (I - W X)(b - beta), a bias that decreases with lambda, plus sum w_t noise_t, a sum of martingale
-    differences if lambda and x_t are known before the noise of round t; it is normal with covariance sigma^2
-    W W'. The variance of the noise, assumed to be constant, is estimated by the squared residuals of least
-    squares over T - d. With a large lambda, the bias of least squares remains, with a small standard error;
-    with a small lambda, nearly all weight is on the first rounds. The time is of order T d^2. Unlike least
-    squares, the estimate depends on the units of the regressors.
+    Given the columns before it, w_t minimises the squared norm of I - W_t X_t plus lambda times that of w_t.
+    The error of the estimate has two parts. The first is (I - W X)(b - beta), a bias that decreases with
+    lambda. The second is sum w_t noise_t, a sum of martingale differences if lambda and x_t are known before
+    the noise of round t; it is normal with covariance sigma^2 W W'. The variance of the noise, assumed to be
+    constant, is estimated by the sum of squared residuals of least squares divided by T - d. If lambda is
+    large, the bias of least squares remains and standard errors are small; if lambda is small, nearly all
+    weight is on the first rounds. Computing time is of order T d^2. Unlike least squares, the estimate
+    depends on the units of the regressors.
 
-    The default uses the whole design matrix, and therefore every action: strictly speaking, weights computed
-    from it are not known before their round. The source instead uses a low quantile of the smallest
-    eigenvalue over simulated experiments, which is fixed in advance: `audit.decorrelation_ridge`.
+    The default lambda uses the whole design matrix, and therefore every action, so that, strictly speaking,
+    weights are not known before their round. The source instead uses a low quantile of the smallest
+    eigenvalue over simulated experiments, which is fixed in advance: see `audit.decorrelation_ridge`.
     """
     check("W-decorrelation", ridge=(ridge, OrNone(POSITIVE)))
     size = design.shape[1]

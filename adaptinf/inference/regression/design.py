@@ -1,4 +1,4 @@
-"""The rounds that a regression uses, and its model matrix: formulas, covariates and selected arms."""
+"""The rounds and the model matrix of a regression, from a formula, covariates or a selected arm."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 Facts = TypeVar("Facts")
-"""The facts used by an adjustment's claims."""
+"""The facts on which the claims of an adjustment depend."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,8 @@ class RegressionData:
 
     Shapes: y (n,), x (n, p), rounds (n,), action (n,), batch (n,), propensity (n,), clusters (n,).
 
-    `rows_of` returns the model matrix of the rounds with another arm in place of the chosen one; None if the
-    arm is not in the formula.
+    `rows_of` returns the model matrix with another arm in place of the chosen arm; it is None if the arm is
+    not in the formula.
     """
 
     y: FloatArray
@@ -82,7 +82,7 @@ class RegressionData:
 
     @cached_property
     def squares(self) -> LeastSquares:
-        """Plain least squares, computed once for estimates, covariances and cautions."""
+        """The plain least-squares fit, computed once for estimates, covariances and cautions."""
         return least_squares(self.x, self.y, self.names)
 
 
@@ -98,12 +98,12 @@ class JointTests(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFit:
-    """Coefficients with all inputs for tests and tables.
+    """Coefficients, with everything that tests and tables need.
 
     Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
 
-    `found` contains further facts for the adjustment's claims; `decided` is the number of rounds each of
-    which alone determines a coefficient; if there are any, no standard errors are given.
+    `found` contains further facts for the adjustment's claims. `decided` is the number of rounds that each
+    determine a coefficient alone; if there are any, there are no standard errors.
     """
 
     estimate: FloatArray
@@ -125,7 +125,7 @@ class CoefficientFit:
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """The user's options for an adjustment, and notes on the defaults chosen."""
+    """The user's options for an adjustment, and notes on the defaults that were chosen."""
 
     covariance: str
     null: float = 0.0
@@ -136,27 +136,28 @@ class FitOptions:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Adjustment(Generic[Facts]):
-    """One way to make least squares valid under adaptive collection.
+    """A way to make least squares valid under adaptive collection.
 
-    `fit` raises `InvalidForLog` if the log does not support it; the model adds valid alternatives.
+    `fit` raises `InvalidForLog` if the log does not support the adjustment; the model adds valid alternatives
+    to the error.
     """
 
     name: str
     facts: Callable[[RegressionData, LogProfile, FitOptions | None], Facts]
-    """Facts for claims about a log, and about a fit once there is one."""
+    """Creates the facts about a log and, once there is a fit, about the fit."""
     fit: Callable[[Facts], CoefficientFit]
     claims: tuple[Claim | Part, ...]
-    """The claims that a fit may make, in order: notes and cautions."""
+    """The claims that a fit may state, in order: notes and cautions."""
     needs: tuple[Claim | Part, ...] = ()
-    """Why a log does not support the adjustment, regardless of the options of a fit."""
+    """Reasons why a log does not support the adjustment, whatever the options of a fit."""
     reasons: tuple[Claim | Part, ...] = ()
-    """Why the adjustment is the default for a log."""
+    """Reasons why the adjustment is the default for a log."""
     covariances: tuple[str, ...] = ("classical",)
     options: tuple[str, ...] = ()
     why: str = ""
-    """Why no other covariances are available."""
+    """The reason why no other covariances are available."""
     plain: bool = False
-    """Whether the adjustment is unadjusted least squares, which supports arms selected by their pulls."""
+    """Whether the estimates are those of plain least squares, which allow arms to be selected by pulls."""
 
 
 def check_freedom(name: str, data: RegressionData) -> None:
@@ -170,12 +171,12 @@ def check_freedom(name: str, data: RegressionData) -> None:
 
 
 SELECTORS = ("most-pulled", "least-pulled", "last-pulled", "recommended")
-"""Ways to select an arm from the action history alone, or from the design's recommendation."""
+"""Ways to select an arm, by the action history alone or by the design's recommendation."""
 _SUBJECT = "AdaptiveOLS"
 
 
 def select_arm(log: AdaptiveLog, selector: str) -> Any:
-    """Arm chosen by a selector."""
+    """The arm that a selector chooses."""
     if selector == "recommended":
         if log.recommended is None:
             reason = claims.NO_ARM_NAMED()
@@ -197,7 +198,7 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
 def regression_data(
     log: AdaptiveLog, formula: Any = None, covariates: Any = None, arm: Any = None, *, trusted: bool = False
 ) -> RegressionData:
-    """Rewards and model matrix of a regression, from a formula or from the named contexts."""
+    """The rewards and model matrix of a regression, from a formula or named contexts."""
     problems = label_problems("arm", [arm])
     selector = None
     if not problems and arm is not None and arm not in log.arms:
@@ -254,7 +255,7 @@ def regression_data(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmRows:
-    """Rows of a formula with another arm in place of the chosen one."""
+    """The rows of a formula's model matrix with another arm in place of the chosen arm."""
 
     model: CovariateModel
     frame: pd.DataFrame
@@ -262,7 +263,7 @@ class ArmRows:
     codes: IntArray
 
     def __call__(self, code: int) -> FloatArray:
-        """Model matrix of all rounds if each had chosen the arm with this code; returns (n, p)."""
+        """Model matrix, shape (n, p), as if every round had chosen the arm with this code."""
         import pandas as pd
 
         place = np.full(len(self.frame), int(np.searchsorted(self.codes, code)))
@@ -271,7 +272,7 @@ class ArmRows:
 
 
 def unit_codes(log: AdaptiveLog, rounds: IntArray) -> IntArray:
-    """Codes 0, ..., G - 1 of the units in some rounds; rounds (n,); returns (n,)."""
+    """Codes 0, ..., G - 1 of the units in these rounds; rounds and result have shape (n,)."""
     import pandas as pd
 
     if "unit_id" not in log.columns.values():
@@ -281,20 +282,20 @@ def unit_codes(log: AdaptiveLog, rounds: IntArray) -> IntArray:
 
 
 def _names_of(log: AdaptiveLog, canonical: str) -> list[str]:
-    """Names for a column, the user's first."""
+    """The names of a column, starting with the user's name."""
     own = [str(name) for name, column in log.columns.items() if column == canonical]
     return own if canonical in own else [*own, canonical]
 
 
 def _contexts(log: AdaptiveLog) -> dict[str, Any]:
-    """Contexts keyed by the user's names, then by the canonical ones."""
+    """The contexts, keyed by the user's names and then by the canonical names."""
     context = log.arrays.context
     own = {str(name): context[column] for name, column in log.columns.items() if column in context}
     return {**own, **{name: values for name, values in context.items() if name not in own}}
 
 
 def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> tuple[list[str], list[str]]:
-    """Names of contexts, and any problems with them."""
+    """The names of the contexts to use, and any problems with them."""
     if covariates is None:
         return list(contexts)[: len(log.context)], []
     named, problems = labels("covariates", covariates)
@@ -309,7 +310,7 @@ def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> 
 def _from_formula(
     log: AdaptiveLog, text: Any, rounds: IntArray, *, every: bool, trusted: bool
 ) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...], str, ArmRows | None]:
-    """Model matrix for some rounds, its columns, its contexts, the reward's name, and rows by arm."""
+    """Model matrix for these rounds, its columns and contexts, the name of the reward, and rows by arm."""
     formula, response = _parsed(log, text, trusted)
     contexts = context_frame(log)
     arms = _names_of(log, "action")
@@ -337,7 +338,7 @@ def _from_formula(
 
 
 def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
-    """Arms as labels, in the log's order, restricted to those that were chosen."""
+    """The arms as labels in the log's order, restricted to arms that were chosen."""
     import pandas as pd
 
     seen = np.flatnonzero(np.bincount(codes, minlength=log.n_arms))
@@ -348,7 +349,7 @@ def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:
 
 
 def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
-    """The parsed formula, and the name of its reward."""
+    """The parsed formula, and the name of the reward in it."""
     names = _names_of(log, "reward")
     example = f"'{name_in_formula(names[0])} ~ x1 + x2'"
     if not isinstance(text, str) or not text.strip():

@@ -1,4 +1,4 @@
-"""The self-normalised confidence ellipsoid for a linear model: valid at any time, for any choice of arms.
+"""The self-normalised confidence ellipsoid for a linear model, valid at any time and for any choice of arms.
 
 References
 ----------
@@ -25,7 +25,7 @@ from adaptinf.typing import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:
-    """Confidence ellipsoids for the coefficients at every level; estimate (d,), triangle (d, d)."""
+    """Confidence ellipsoids for coefficients at every level; estimate (d,), triangle (d, d)."""
 
     estimate: FloatArray
     triangle: FloatArray
@@ -36,25 +36,25 @@ class Ellipsoid:
 
     @property
     def slack(self) -> float:
-        """Part of the radius that covers the bias of the ridge estimate."""
+        """The part of the radius that allows for the bias of the ridge estimate."""
         return math.sqrt(self.ridge) * self.bound
 
     def radius(self, log_alpha: float) -> float:
-        """Radius in the norm of V at level 1 - exp(log_alpha)."""
+        """The radius at level 1 - exp(log_alpha), in the norm defined by V."""
         return self.noise_scale * math.sqrt(self.log_volume - 2.0 * log_alpha) + self.slack
 
     def log_pvalue(self, distance: FloatArray) -> FloatArray:
-        """Natural logarithms of the smallest alphas whose radius is below given distances in V's norm."""
+        """Natural logarithms of the smallest alphas whose radius is below these distances."""
         reach = np.maximum(np.asarray(distance) - self.slack, 0.0) / self.noise_scale
         return np.asarray(np.minimum(0.0, 0.5 * (self.log_volume - reach**2)), dtype=np.float64)
 
     def lengths(self, rows: FloatArray) -> FloatArray:
-        """Half-widths of combinations in an ellipsoid of radius 1, shape (q,); rows (q, d)."""
+        """Half-widths of combinations for an ellipsoid of radius 1, shape (q,); rows (q, d)."""
         half = linalg.solve_triangular(self.triangle, rows.T, trans="T")
         return np.asarray(np.linalg.norm(half, axis=0), dtype=np.float64)
 
     def distance(self, rows: FloatArray, values: FloatArray) -> tuple[float, float]:
-        """Distance of the estimate from the coefficients with rows @ coefficients = values.
+        """Distance of the estimate from coefficients that satisfy rows @ coefficients = values.
 
         Shapes: rows (q, d), values (q,).
         """
@@ -92,7 +92,7 @@ class EllipsoidReference:
 
     @property
     def std_error(self) -> FloatArray:
-        """Noise scale times the half-widths at radius 1, shape (k,): descriptive, not used by tests."""
+        """Noise scale times half-widths at radius 1, shape (k,), which tests do not use."""
         return self.ellipsoid.noise_scale * self.ellipsoid.lengths(self.rows)
 
     def log_pvalues(self, null: float) -> FloatArray:
@@ -112,9 +112,10 @@ def confidence_ellipsoid(
 
     Shapes: design (T, d), response (T,).
 
-    With V = lambda I + X'X and the ridge estimate b, with probability at least 1 - alpha at all rounds
+    Let V = lambda I + X'X, and let b be the ridge estimate. With probability at least 1 - alpha, the norm of
+    b - beta with respect to V is at all rounds at most
 
-        |b - beta|_V <= R sqrt(2 log(sqrt(det V / lambda^d) / alpha)) + sqrt(lambda) S,
+        R sqrt(2 log(sqrt(det V / lambda^d) / alpha)) + sqrt(lambda) S,
 
     for any rule that chose the regressors from the past. A stopping rule therefore needs no further
     correction.
@@ -136,7 +137,7 @@ def confidence_ellipsoid(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EllipsoidTests:
-    """Results by the self-normalised ellipsoid."""
+    """Tests of combinations of coefficients by the self-normalised ellipsoid."""
 
     ellipsoid: Ellipsoid
 
@@ -189,4 +190,4 @@ ELLIPSOID = Adjustment(
     claims=claims.ELLIPSOID,
     options=("noise_scale", "bound", "ridge"),
 )
-"""Tests valid at all rounds simultaneously, given bounds on the noise and the coefficients."""
+"""This adjustment has tests valid at all rounds simultaneously, given bounds on noise and coefficients."""

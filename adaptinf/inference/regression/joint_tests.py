@@ -1,4 +1,4 @@
-"""Shared parts of the joint tests of the regression adjustments."""
+"""What the joint tests of the regression adjustments share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEPENDENT = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class JointTest(WaldTest):
-    """A joint test whose p-value comes from its own distribution."""
+    """A joint test whose p-value comes from the method's own distribution."""
 
     law: str = ""
 
@@ -40,21 +40,21 @@ class JointTest(WaldTest):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialTests:
-    """Tests that exclude coefficients based on too few outcomes; hidden has shape (p,)."""
+    """Tests without coefficients that are based on too few outcomes; hidden has shape (p,)."""
 
     inner: JointTests
     names: Sequence[str]
     hidden: BoolArray
 
     def linear_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> LinearTest:
-        """Separate tests of q combinations; those with a hidden coefficient have no standard error."""
+        """Separate tests of q combinations; combinations with a hidden coefficient have no standard error."""
         found = self.inner.linear_test(hypothesis, notes)
         without = np.any((hypothesis.matrix != 0.0) & self.hidden, axis=1)
         std_error = np.where(without, np.nan, found.std_error)
         return replace(found, std_error=std_error, reference=PartialReference(found.reference, without))
 
     def wald_test(self, hypothesis: LinearHypothesis, notes: tuple[str, ...]) -> WaldTest:
-        """Joint test of q restrictions, none involving a hidden coefficient."""
+        """Joint test of q restrictions, none of which may involve a hidden coefficient."""
         used = np.any(hypothesis.matrix != 0.0, axis=0) & self.hidden
         if np.any(used):
             named = ", ".join(name for name, one in zip(self.names, used, strict=True) if one)

@@ -1,4 +1,4 @@
-"""Least squares by an orthogonal factorisation of centred and scaled columns, and its covariances.
+"""Least squares by an orthogonal factorisation of centred and scaled columns, with its covariances.
 
 References
 ----------
@@ -26,7 +26,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster")
 BY_CLUSTER = ("CR2", "cluster")
-"""Covariances that sum over clusters."""
+"""Kinds of covariance that are sums over clusters."""
 # Columns are scaled to length 1, so a smaller pivot is the rounding error of a linearly dependent column.
 _DEPENDENT = 1e-10
 # Centring leaves only rounding error in a column if less than this share of it remains.
@@ -41,9 +41,9 @@ _SHARE = 1e-6
 _SPANNED = 1e-10
 _ROWS = 1 << 15
 FULL_LEVERAGE = 1e-8
-"""Distance of a leverage from 1 that is attributed to rounding error."""
+"""Largest distance of a leverage from 1 that is attributed to rounding error."""
 _PERFECT = 1e-14
-"""Size of residuals, in units of the rewards, that is attributed to rounding error."""
+"""Largest size of residuals, relative to rewards, that is attributed to rounding error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,17 +83,17 @@ class LeastSquares:
 
     @property
     def perfect(self) -> bool:
-        """Whether the fit leaves no residual variation, up to rounding."""
+        """Whether residuals are 0, up to rounding error."""
         return bool(self.rss <= (_PERFECT * self.length) ** 2)
 
     @property
     def rsquared(self) -> float:
-        """Share of `total` that the fit explains; NaN if there is nothing to explain."""
+        """Share of the variation `total` that the fit explains; NaN if there is none."""
         return 1.0 - self.rss / self.total if self.total > 0.0 else float("nan")
 
     @property
     def decided(self) -> int:
-        """Number of rows with leverage 1, up to rounding: the fit passes through them exactly."""
+        """Number of rows with leverage 1, up to rounding error, through which the fit passes exactly."""
         return int(np.sum(1.0 - self.leverage() <= FULL_LEVERAGE))
 
     def leverage(self) -> FloatArray:
@@ -105,10 +105,10 @@ class LeastSquares:
 
         Shapes: clusters (n,).
 
-        With residuals e and leverages h: ``"classical"`` is e'e / (n - p) times the identity; ``"HC0"`` to
-        ``"HC3"`` are q' diag(w) q with w = e^2, e^2 n / (n - p), e^2 / (1 - h) and e^2 / (1 - h)^2;
-        ``"cluster"`` sums the products of each cluster's total of q e, times G/(G - 1) (n - 1)/(n - p), and
-        ``"CR2"`` those of totals adjusted for the cluster's leverage (`bias_reduced`).
+        Let e be the residuals and h the leverages. ``"classical"`` is e'e / (n - p) times the identity.
+        ``"HC0"`` to ``"HC3"`` are q' diag(w) q with w = e^2, e^2 n / (n - p), e^2 / (1 - h) and e^2 / (1 -
+        h)^2. ``"cluster"`` is the sum over clusters of the products of the totals of q e, times G/(G - 1) (n
+        - 1)/(n - p). ``"CR2"`` uses totals that are adjusted for the cluster's leverage (`bias_reduced`).
         """
         n, p = self.q.shape
         if n <= p:
@@ -141,9 +141,9 @@ def least_squares(x: FloatArray, y: FloatArray, names: Sequence[str]) -> LeastSq
 
     Shapes: x (n, p), y (n,).
 
-    If a column is constant, the others and the rewards are centred first, so offsets of the columns do not
-    reduce precision. The factorisation uses two rounds of Cholesky's method if the columns are well
-    conditioned, otherwise Householder's reflections; residuals are projected twice.
+    If a column is constant, the other columns and the rewards are centred first, so that offsets of the
+    columns do not reduce precision. The factorisation uses two rounds of Cholesky's method if the columns are
+    well conditioned, and otherwise Householder reflections. Residuals are projected twice.
     """
     columns = np.array(x, dtype=np.float64, order="F")
     base, center = _centre(columns)
@@ -201,7 +201,7 @@ def _centre(columns: FloatArray) -> tuple[int | None, FloatArray]:
 def _orthonormal(
     columns: FloatArray, center: FloatArray, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns, which overwrite the given ones if possible, and the matrix that maps to them."""
+    """Orthonormal columns, which overwrite the given columns if possible, and the matrix for the mapping."""
     n, p = columns.shape
     if p == 0:
         raise ParameterError("least squares", ["there are no columns for the regression"])
@@ -230,18 +230,18 @@ def _orthonormal(
 
 
 def _parts(n: int) -> list[slice]:
-    """Blocks of rows, so that computations on them need little memory."""
+    """Blocks of rows that are small enough for computations to need little memory."""
     return [slice(start, start + _ROWS) for start in range(0, n, _ROWS)]
 
 
 def _multiply(columns: FloatArray, matrix: FloatArray) -> None:
-    """Replace rows with their products with a matrix; columns (n, p), matrix (p, p)."""
+    """Multiply the rows by a matrix, in place; columns (n, p), matrix (p, p)."""
     for rows in _parts(len(columns)):
         columns[rows] = columns[rows] @ matrix
 
 
 def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:
-    """Columns that are linear combinations of others, with these others; scaled has shape (n, p)."""
+    """Messages on columns that are linear combinations of others, with these; scaled (n, p)."""
     n, p = scaled.shape
     if n < p:
         return [f"{n} rounds cannot identify the coefficients of {p} columns: {', '.join(names)}"]
@@ -280,9 +280,9 @@ def _cluster_middle(q: FloatArray, residual: FloatArray, clusters: IntArray) -> 
 
 
 _ALONE = 1e-8
-"""Distance of a cluster's leverage from 1 that is attributed to rounding error."""
+"""Largest distance of a cluster's leverage from 1 that is attributed to rounding error."""
 _KEPT = 1_000_000
-"""Number of entries in the clusters' matrices up to which a result stores them for other combinations."""
+"""Largest number of entries of the clusters' matrices that a result stores for further combinations."""
 # This many numbers in the matrices of some clusters take 32 MB as doubles.
 _AT_ONCE = 4_000_000
 
@@ -291,13 +291,13 @@ _AT_ONCE = 4_000_000
 class ClusterFreedom:
     """Degrees of freedom for combinations of coefficients whose variance is summed over G clusters.
 
-    Shapes: adjusted, carried (G, p, p), root (p, p), own (p,), those of the coefficients.
+    Shapes: adjusted, carried (G, p, p), root (p, p), own (p,), the degrees of freedom of the coefficients.
 
-    With orthonormal rows q of a cluster, S = q'q and B = (I - S)^(-1/2), the variance of w'q'y is estimated
-    by the sum of (w'B q'e)^2. For independent errors with a common variance, this is a quadratic form with
-    the matrix W = diag(w'B S B w) - V V', V = S B w by cluster, and has about (tr W)^2 / tr W^2 degrees of
-    freedom. Matrices with more than a million entries are not stored; a combination then has the smallest
-    degrees of freedom of its terms.
+    Let q be the orthonormal rows of a cluster, S = q'q and B = (I - S)^(-1/2). The variance of w'q'y is
+    estimated by the sum over clusters of (w'B q'e)^2. For independent errors with a common variance, this is
+    a quadratic form with the matrix W = diag(w'B S B w) - V V', where V contains S B w by cluster, and it has
+    about (tr W)^2 / tr W^2 degrees of freedom. Matrices with more than a million entries are not stored; a
+    combination then has the smallest degrees of freedom of its terms.
     """
 
     root: FloatArray
@@ -306,7 +306,7 @@ class ClusterFreedom:
     carried: FloatArray | None = None
 
     def of(self, row: FloatArray) -> float:
-        """Degrees of freedom of one combination; row (p,)."""
+        """Degrees of freedom of a combination; row has shape (p,)."""
         if self.adjusted is None or self.carried is None or np.count_nonzero(row) == 1:
             return float(np.min(self.own[row != 0.0], initial=np.inf))
         return float(_satterthwaite(self.adjusted, self.carried, row[None, :] @ self.root)[0])
@@ -317,8 +317,9 @@ def bias_reduced(
 ) -> tuple[FloatArray, ClusterFreedom]:
     """Covariance of q'errors by CR2, and the degrees of freedom of the coefficients root q'y.
 
-    Shapes: q (n, p) with orthonormal columns, residual, clusters (n,), 0 to G - 1, root (p, p); returns (p,
-    p). NaN for a coefficient that is determined by a single cluster, which has no degrees of freedom.
+    Shapes: q (n, p), with orthonormal columns; residual (n,); clusters (n,), with codes 0 to G - 1; root (p,
+    p); returns (p, p). Entries are NaN for a coefficient that a single cluster determines, which has no
+    degrees of freedom.
     """
     n_clusters, size = int(clusters.max()) + 1, q.shape[1]
     totals = np.column_stack([np.bincount(clusters, weights=column * residual) for column in q.T])
@@ -379,7 +380,7 @@ def _satterthwaite(adjusted: FloatArray, carried: FloatArray, rows: FloatArray) 
 
 
 def _moments(adjusted: FloatArray, carried: FloatArray, rows: FloatArray, outer: FloatArray) -> FloatArray:
-    """Sums over clusters of a, |V|^2, a^2 and a |V|^2, where a = w'B S B w; adds V V' to `outer`.
+    """Sums over clusters of a, b, a^2 and a b, where a = w'B S B w and b = V'V; adds V V' to `outer`.
 
     Shapes: adjusted, carried (G, p, p), rows (k, p), outer (k, p, p); returns (4, k).
     """
@@ -392,7 +393,7 @@ def _moments(adjusted: FloatArray, carried: FloatArray, rows: FloatArray, outer:
 
 
 def _ratio(sums: FloatArray, outer: FloatArray) -> FloatArray:
-    """(tr W)^2 / tr W^2; sums (4, k), outer (k, p, p); returns (k,)."""
+    """The ratio (tr W)^2 / tr W^2; sums (4, k), outer (k, p, p); returns (k,)."""
     total = sums[2] - 2.0 * sums[3] + np.einsum("kij,kij->k", outer, outer)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray((sums[0] - sums[1]) ** 2 / total, dtype=np.float64)

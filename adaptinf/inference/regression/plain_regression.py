@@ -1,4 +1,4 @@
-"""Ordinary least squares as an estimator in `AdaptiveOLS`, naive or corrected by max-information.
+"""Ordinary least squares as an adjustment of `AdaptiveOLS`, naive or corrected by max-information.
 
 References
 ----------

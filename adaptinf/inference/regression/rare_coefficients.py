@@ -23,7 +23,7 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RareCoefficients:
-    """Coefficients without a test, and statements about them and others; hidden has shape (p,)."""
+    """Coefficients without a test, with statements about these and others; hidden has shape (p,)."""
 
     hidden: BoolArray
     notes: tuple[str, ...] = ()
@@ -31,12 +31,12 @@ class RareCoefficients:
 
 
 def rare_coefficients(data: RegressionData, fit: CoefficientFit) -> RareCoefficients:
-    """Which coefficients depend on rare outcomes.
+    """Find the coefficients that depend on rare outcomes.
 
-    A coefficient of least squares is a weighted sum of rewards. The rewards with positive weights and those
-    with negative weights, such as those of an arm and of the arm with which it is compared, must both vary;
-    weights below a twentieth of the largest are ignored. Distributions that hold in finite samples for all
-    bounded rewards are not checked.
+    A coefficient of least squares is a weighted sum of rewards. Both the rewards with positive weights and
+    those with negative weights, such as the rewards of an arm and of the arm with which it is compared, must
+    vary. Weights below a twentieth of the largest weight are ignored. Methods that are valid in finite
+    samples for all bounded rewards are not checked.
     """
     if fit.reference.exact or data.nobs <= data.size:
         return RareCoefficients(np.zeros(data.size, dtype=np.bool_))
@@ -49,7 +49,7 @@ def rare_coefficients(data: RegressionData, fit: CoefficientFit) -> RareCoeffici
 
 
 def _sides(data: RegressionData) -> tuple[FloatArray, FloatArray]:
-    """Fewest rewards other than the commonest on a side of a coefficient, and its unevenness; (p,) each."""
+    """Smallest number of uncommon rewards on a side of each coefficient, and its unevenness; shapes (p,)."""
     q, root, size = data.squares.q, data.squares.root, data.size
     blocks = [slice(start, start + _BLOCK) for start in range(0, data.nobs, _BLOCK)]
 
@@ -72,7 +72,7 @@ def _sides(data: RegressionData) -> tuple[FloatArray, FloatArray]:
 
 
 def without_hidden(data: RegressionData, fit: CoefficientFit, hidden: BoolArray) -> CoefficientFit:
-    """The fit without tests of some coefficients; hidden has shape (p,)."""
+    """The fit, without tests of the hidden coefficients; hidden has shape (p,)."""
     if not np.any(hidden):
         return fit
     gap = np.where(hidden, np.nan, 0.0)

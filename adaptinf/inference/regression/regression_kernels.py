@@ -1,4 +1,4 @@
-"""Compiled passes over the rounds of a regression for its cautions: rare outcomes, and trends."""
+"""Compiled passes over the rounds of a regression, for cautions about rare outcomes and trends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NUMBER, PULL_SQUARES, PULL_CUBES, FIRST, FIRST_VOTES, SECOND, SECOND_VOTES = ran
 def vote(pull: FloatArray, reward: FloatArray, least: FloatArray, sides: FloatArray) -> None:
     """Add rounds to the sums of each side of a coefficient, and update the votes for a common reward.
 
-    Shapes: pull (n, p), reward (n,), least (p,), sides (SIDES, p, 2), of zeros at first.
+    Shapes: pull (n, p), reward (n,), least (p,), sides (SIDES, p, 2), initially 0.
 
-    There are two candidates, each of which loses a vote for every reward that equals neither, so a reward
-    that occurs in more than a third of a side's rounds is finally one of the candidates.
+    There are two candidates, each of which loses a vote for every reward that equals neither of them. A
+    reward that occurs in more than a third of a side's rounds is therefore one of the candidates at the end.
     """
     for t in range(pull.shape[0]):
         y = reward[t]
@@ -48,7 +48,7 @@ def vote(pull: FloatArray, reward: FloatArray, least: FloatArray, sides: FloatAr
 def tally(
     pull: FloatArray, reward: FloatArray, least: FloatArray, sides: FloatArray, counts: FloatArray
 ) -> None:
-    """Count the candidates; counts (2, p, 2), initially 0; other arguments as in `vote`."""
+    """Count how often the candidates occur; counts (2, p, 2), initially 0; other arguments as in `vote`."""
     for t in range(pull.shape[0]):
         y = reward[t]
         for j in range(pull.shape[1]):
@@ -64,7 +64,7 @@ def tally(
 
 @compiled
 def add_grams(action: IntArray, columns: FloatArray, centre: FloatArray, grams: FloatArray) -> None:
-    """Add products of the columns, less the arm's centres; grams (K, m, m), above the diagonal.
+    """Add products of columns, minus the arm's centres, to the upper triangles of grams, (K, m, m).
 
     Shapes: action (n,), columns (n, m), centre (K, m).
     """
@@ -86,10 +86,10 @@ def add_residuals(
     crossed: FloatArray,
     residual: FloatArray,
 ) -> None:
-    """Fill in an arm's residuals of the last two columns, and their products with the other columns.
+    """Compute the residuals of the last two columns, and add their products with the other columns.
 
-    Shapes: action (n,), columns (n, m), centre (K, m), slope (K, m - 2, 2), crossed (K, m - 1, 2), sums of
-    the residuals last, of zeros at first, residual (n, 2).
+    Shapes: action (n,), columns (n, m), centre (K, m), slope (K, m - 2, 2), crossed (K, m - 1, 2), residual
+    (n, 2). `crossed` is initially 0, and its last row receives the sums of the residuals.
     """
     size = columns.shape[1] - 2
     for t in range(action.shape[0]):
@@ -106,9 +106,10 @@ def add_residuals(
 
 @compiled
 def add_columns(action: IntArray, columns: FloatArray, sums: FloatArray, ends: FloatArray) -> None:
-    """Add the columns by arm, and widen the ranges of the last two.
+    """Add the columns by arm, and update the ranges of the last two columns.
 
-    Shapes: action (n,), columns (n, m), sums (K, m + 1), rounds last, ends (2, K, 2), low ends first.
+    Shapes: action (n,), columns (n, m), sums (K, m + 1), ends (2, K, 2). The last entry of `sums` is the
+    number of rounds; `ends` contains the low ends, followed by the high ends.
     """
     size = columns.shape[1]
     for t in range(action.shape[0]):

@@ -1,4 +1,4 @@
-"""Results of `AdaptiveOLS`: coefficients with t and F tests, and their corrected forms."""
+"""Results of `AdaptiveOLS`: coefficients, with t and F tests and the corrected forms of these."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _AT_ANY_LENGTH = ("anytime", "ellipsoid")
 
 @dataclass(frozen=True, slots=True)
 class FTest(WaldTest):
-    """A joint test of linear restrictions, by the F distribution or, without `df_denom`, chi-squared.
+    """A joint test of linear restrictions, by the F distribution or, if `df_denom` is None, chi-squared.
 
     Attributes
     ----------
     statistic : float
-        F: the quadratic form of the violations in the inverse of their covariance, over `df`. Chi-squared:
-        that form itself.
+        For chi-squared, the quadratic form of the violations in the inverse of their covariance. For F, this
+        form divided by `df`.
     df : int
         Number of independent restrictions.
     log_pvalue : float
@@ -54,11 +54,11 @@ class FTest(WaldTest):
     hypothesis : tuple of str
         The restrictions.
     notes : tuple of str
-        Further facts about the test.
+        Notes on the test.
     df_denom : float or None
         Degrees of freedom of the denominator.
     correction : Correction or None
-        For adaptive collection.
+        The correction for adaptive collection, if one is needed.
     """
 
     df_denom: float | None = None
@@ -107,9 +107,9 @@ class CoefficientTest(LinearTest):
     Attributes
     ----------
     labels, effect, std_error, value, reference, notes, covariance
-        As in `LinearTest`, whose `adjust` uses corrected p-values if a correction is needed.
+        As in `LinearTest`; if a correction is needed, `adjust` uses corrected p-values.
     correction : Correction or None
-        For adaptive collection.
+        The correction for adaptive collection, if one is needed.
     """
 
     correction: Correction | None = None
@@ -166,7 +166,7 @@ class CoefficientTest(LinearTest):
         return columns | inference_columns(p_head(self.reference), logs, limits, " corrected")
 
     def to_frame(self, alpha: float = 0.05) -> Any:
-        """Frame as for `LinearTest`, with corrected columns if a correction is needed.
+        """Return the frame of `LinearTest`, with corrected columns if a correction is needed.
 
         Parameters
         ----------
@@ -185,10 +185,10 @@ class CoefficientTest(LinearTest):
 class CoefficientTests:
     """Tests of combinations of least-squares coefficients.
 
-    Shapes: estimate (p,), covariance (p, p), back (p, p), df (p,) if coefficients have their own.
+    Shapes: estimate (p,), covariance (p, p), back (p, p), df (p,) if coefficients differ in df.
 
-    A combination such as a prediction far from 0 does not lose precision through the offsets of the columns,
-    because it is computed from the centred coefficients.
+    Combinations are computed from the centred coefficients, so that a prediction far from 0, for example,
+    does not lose precision because of the offsets of the columns.
     """
 
     estimate: FloatArray
@@ -234,7 +234,7 @@ class CoefficientTests:
         return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, df, self.correction)
 
     def _freedom(self, row: FloatArray) -> float:
-        """Degrees of freedom of a combination: the smallest among its coefficients unless known; row (p,)."""
+        """Degrees of freedom of a combination; if unknown, the smallest of its coefficients; row (p,)."""
         if isinstance(self.df, ClusterFreedom):
             return self.df.of(row)
         if self.df is None or isinstance(self.df, float):
@@ -252,7 +252,7 @@ class RegressionResults(Results):
     Attributes
     ----------
     adjustment : str
-        For adaptive collection.
+        The adjustment for adaptive collection.
     formula : str
         Of the regression.
     covariance_type : str
@@ -264,8 +264,8 @@ class RegressionResults(Results):
     df_resid : float
         Residual degrees of freedom; NaN if the estimator has none.
     rsquared : float
-        Share of the rewards' variation that the fit explains, about their mean if a constant is in the span
-        of the columns; NaN for estimators other than least squares.
+        Share of the variation of rewards that the fit explains; the variation is about the mean if a constant
+        is in the span of the columns. NaN for estimators other than least squares.
     arm : label or None
         The arm whose rounds were used; None for all.
 
@@ -299,12 +299,12 @@ class RegressionResults(Results):
 
     @property
     def naive(self) -> bool:
-        """Whether the uncorrected numbers are not valid for the log."""
+        """Whether the uncorrected p-values and intervals are invalid for the log."""
         return self.validity == "not valid"
 
     @property
     def rsquared_adj(self) -> float:
-        """R-squared with both variances divided by their degrees of freedom."""
+        """R-squared, with both variances divided by their degrees of freedom."""
         total = self.df_resid + self.df_model
         return 1.0 - (1.0 - self.rsquared) * total / self.df_resid if self.df_resid > 0 else math.nan
 
@@ -314,15 +314,15 @@ class RegressionResults(Results):
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            The restrictions, such as ``"x1 - x2 = 0"``, or a matrix of shape (q, p), or (matrix, right-hand
-            sides). A name that contains spaces or is a number must be in backticks.
+            The restrictions, such as ``"x1 - x2 = 0"``; or a matrix of shape (q, p), or a pair of a matrix
+            and right-hand sides. A name that contains spaces or is a number must be in backticks.
 
         Returns
         -------
         LinearTest
-            Tests with effect, std_error, tvalue, pvalue, conf_int and to_frame; for least squares also with
-            pvalue_corrected and conf_int_corrected, if a correction is needed. They use Student's t if the
-            covariance is classical or by cluster.
+            Tests with effect, std_error, tvalue, pvalue, conf_int and to_frame. For least squares, they also
+            have pvalue_corrected and conf_int_corrected, if a correction is needed. The tests use Student's t
+            if the covariance is classical or clustered.
 
         Raises
         ------
@@ -347,9 +347,9 @@ class RegressionResults(Results):
         Returns
         -------
         WaldTest
-            A test with statistic, df and pvalue; for least squares an `FTest`, also with df_denom and, if a
-            correction is needed, pvalue_corrected. It uses the F distribution if the covariance is classical
-            or by cluster.
+            A test with statistic, df and pvalue. For least squares, it is an `FTest`, which also has df_denom
+            and, if a correction is needed, pvalue_corrected. The test uses the F distribution if the
+            covariance is classical or clustered.
 
         Raises
         ------
@@ -369,7 +369,7 @@ class RegressionResults(Results):
         return test
 
     def _test_notes(self) -> tuple[str, ...]:
-        """Why tests of combinations are not more valid than those of single coefficients."""
+        """Notes that tests of combinations are no more valid than those of single coefficients."""
         if not self.naive:
             return ()
         if self.correction is not None:

@@ -40,9 +40,9 @@ class Projection:
     Shapes: coefficient (p,), covariance (p, p), influence (n, p), center, df (p,), leverage, pull (n, p),
     gain (n, 2).
 
-    `df` are the degrees of freedom of the coefficients' standard errors, `leverage` the amount that one unit
-    of weighted residual adds to the centered coefficients, `pull` the amount added to the others, and `gain`
-    the weight of each arm's reward in the score. With errors by unit, a prediction has at most `most_df`
+    `df` contains the degrees of freedom of the coefficients' standard errors. One unit of weighted residual
+    adds `leverage` to the centered coefficients, and `pull` to the original ones. `gain` is the weight of
+    each arm's reward in the score. If errors are clustered by unit, a prediction has at most `most_df`
     degrees of freedom.
     """
 
@@ -59,7 +59,7 @@ class Projection:
     most_df: float = math.inf
 
     def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Fitted values, their standard errors and degrees of freedom; rows (m, p); returns (m,) each."""
+        """Fitted values with standard errors and degrees of freedom, shapes (m,); rows (m, p)."""
         centered = rows - self.center
         variance = np.einsum("ij,jk,ik->i", centered, self.centered_covariance, centered)
         df, block = np.empty(len(rows)), max(1, _CELLS // max(len(self.gain), 1))
@@ -71,14 +71,14 @@ class Projection:
 
 
 def freedom(leverage: FloatArray, gain: FloatArray) -> FloatArray:
-    """Degrees of freedom of sums of squared residuals, the smaller of the two arms' numbers.
+    """Degrees of freedom of sums of squared residuals: the smaller value of the two arms.
 
     Shapes: leverage (n, p), gain (n, 2); returns (p,).
 
-    In the sum over rounds of (a h)^2 times a squared residual, the part of the rounds that chose an arm has
-    the mean and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom, where w = (a h / e)^2,
-    if that arm's rewards are normal with one variance (Satterthwaite 1946); 1 is subtracted for its mean. For
-    the indicator of a group, these are the group's own.
+    The variance is a sum over rounds of (a h)^2 times a squared residual. If an arm's rewards are normal with
+    a common variance, the part of its rounds has the mean and the variance of chi-squared with (sum w)^2 /
+    sum w^2 degrees of freedom, where w = (a h / e)^2 (Satterthwaite 1946). From this, 1 is subtracted for the
+    arm's mean. For the indicator of a group, the result is that of the group itself.
     """
     sizes = [effective_size(np.square(leverage * one[:, None])) for one in gain.T]
     return np.maximum(np.minimum(*sizes) - 1.0, 0.0)
@@ -95,13 +95,14 @@ def weighted_projection(
 ) -> Projection:
     """Weighted least-squares regression of scores on covariates.
 
-    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2): h / e of each arm if it was chosen, unit
-    (n,) for errors by unit.
+    Shapes: covariates (n, p), score (n,), weight (n,), gain (n, 2), unit (n,). `gain` is h / e for the chosen
+    arm and 0 for the other; `unit` is given if errors are clustered by unit.
 
-    With rows x, weights h and residuals u the coefficients solve sum h x (score - x'b) = 0. Their covariance
-    is B^-1 (sum h^2 u^2 x x') B^-1 with B = sum h x x'. HC2 and HC3 are undefined if a row has leverage 1,
-    for example if some column varies only in that row: its residual is then 0 for any score. If a column is
-    constant, the others are centered, and the system is solved by QR of the weighted columns.
+    Let x be the rows, h the weights and u the residuals. The coefficients b solve sum h x (score - x'b) = 0.
+    Their covariance is B^-1 (sum h^2 u^2 x x') B^-1, where B = sum h x x'. HC2 and HC3 are undefined if a row
+    has leverage 1, for example if a column varies only in this row, because the residual of the row is then 0
+    for any score. If a column is constant, the others are centered, and the system is solved by QR of the
+    weighted columns.
     """
     center, back = _centering(covariates)
     centered = covariates - center
@@ -145,9 +146,9 @@ def weighted_projection(
 
 
 def unit_freedom(share: FloatArray, gain: FloatArray, unit: IntArray) -> FloatArray:
-    """Degrees of freedom by unit, from the arm assigned to fewer units.
+    """Degrees of freedom for errors by unit, from the arm with fewer effective units.
 
-    Shapes: share (n, p), the amount that a score adds to each coefficient, gain (n, 2), unit (n,); returns
+    Shapes: share (n, p), the amount that a score adds to each coefficient; gain (n, 2); unit (n,); returns
     (p,).
     """
     weights = np.abs(share)
@@ -161,7 +162,7 @@ def _covariance(influence: FloatArray, unit: IntArray | None) -> FloatArray:
 
 
 def _centering(covariates: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means to subtract, and the matrix that maps coefficients of centred columns to the original ones."""
+    """The means to subtract, and the matrix that maps centred coefficients to the original ones."""
     size = covariates.shape[1]
     center, back = np.zeros(size), np.eye(size)
     constant: BoolArray = (covariates == covariates[0]).all(axis=0) & (covariates[0] != 0.0)

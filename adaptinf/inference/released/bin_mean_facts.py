@@ -1,4 +1,4 @@
-"""Facts for claims about means by bin."""
+"""Facts on which claims about means by bin depend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 10
 
 
 class BinFacts:
-    """Facts for one table; terms (k,), spent, estimate (k,)."""
+    """Facts about one table; terms, spent and estimate have shape (k,)."""
 
     of_reports = True
 

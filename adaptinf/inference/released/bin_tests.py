@@ -1,7 +1,7 @@
-"""Tests of an arm's mean over a bin from noisy sums, for any value of the mean; and their inversion.
+"""Tests of an arm's mean over a bin, computed from noisy sums, and the inversion of these tests.
 
-The proofs are in the page on intervals from locally private sums. Both tests remain valid even though the
-sums themselves determine when they end.
+The proofs are on the documentation page on intervals from locally private sums. Both tests remain valid even
+though the sums themselves determine when they end.
 
 References
 ----------
@@ -32,7 +32,7 @@ _CLEAR = 3.0
 
 @dataclass(frozen=True, slots=True)
 class BinReports:
-    """The information of a server about k pairs of a bin and an arm.
+    """What a server knows about k pairs of a bin and an arm.
 
     Shapes: bins (k,), low, high (k, d), participants, count, total (k,), ahead (k,), spent (k, stages),
     weighted_count, weighted_total, weighted_squares (k, stages).
@@ -57,9 +57,9 @@ class BinReports:
         """Whether a count is expected to exceed three standard deviations of its noise.
 
         The expected count is derived from the other arms of the bin; a single arm is compared with its own
-        count. This indicates whether a ratio of the sums is meaningful. It must not be used for inference: it
-        depends on how long reports on this arm and the others continued, which was determined by their own
-        sums, and intervals for pairs selected in this way miss more often than they should.
+        count. The result indicates whether a ratio of the sums is meaningful. The result must not be used to
+        select pairs for inference: it depends on how long reports on this arm and the others continued, which
+        their own sums determined, so intervals for the selected pairs would miss more often than they should.
         """
         bins = np.unique(self.bins, return_inverse=True)[1]
         others = np.bincount(bins, self.count)[bins] - self.count
@@ -127,7 +127,7 @@ def _digest(values: FloatArray) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Columns of the releases; `named` maps each name to its code."""
+    """The columns of the releases; `named` maps each name to its code."""
 
     code: IntArray
     group: IntArray
@@ -143,7 +143,7 @@ class _Rows:
 def _by_arm(
     rows: _Rows, log: AdaptiveLog | PublicLog, part: str, bins: int, *, of_round: bool = False
 ) -> FloatArray:
-    """Values, or rounds, of one kind by bin and arm; NaN if absent; shape (bins, arms)."""
+    """Values (or rounds) of one kind of release by bin and arm, shape (bins, arms); NaN if absent."""
     table = np.full((bins, log.n_arms), np.nan)
     for code, arm in enumerate(log.arms):
         own = rows.of(f"{part}_{arm}")
@@ -162,7 +162,7 @@ def _corners(rows: _Rows, end: str, bins: int) -> FloatArray:
 
 
 def _stages(rows: _Rows, log: AdaptiveLog | PublicLog, bins: int) -> tuple[FloatArray, FloatArray]:
-    """Sums so far at the end of each stage: spent (bins, stages) and weighted (3, bins, arms, stages)."""
+    """Sums up to the end of each stage: spent (bins, stages) and weighted (3, bins, arms, stages)."""
     ends = rows.of("spent")
     ends = ends[np.lexsort((rows.round[ends], rows.group[ends]))]
     group = rows.group[ends]
@@ -197,14 +197,14 @@ class MeanTest(Protocol):
         """Number of means."""
 
     def log_pvalues_at(self, value: FloatArray) -> FloatArray:
-        """Logs of the p-values at candidate means in [0, 1], shape (k, m) for values of that shape."""
+        """Logs of the p-values at candidate means in [0, 1]; values and result have shape (k, m)."""
 
 
 def coins(reports: BinReports, seed: int) -> FloatArray:
     """Standard normal draws, shape (k,), seeded by all digits of the released numbers.
 
-    Because of the noise in the releases, their digits are as good as a new source of randomness; a seed must
-    not be chosen for its result.
+    Because of the noise in the releases, their digits are as good as a new source of randomness. The seed
+    must not be chosen for its result.
     """
     source = np.random.SeedSequence([int(seed), *reports.words])
     return np.random.default_rng(source).standard_normal(reports.count.size)
@@ -212,7 +212,7 @@ def coins(reports: BinReports, seed: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetTest:
-    """Normal test of a weighted sum; a random draw uses up the rest of the variance budget; coin (k,)."""
+    """Normal test of a weighted sum, where a random draw uses the rest of the variance budget; coin (k,)."""
 
     reports: BinReports
     coin: FloatArray
@@ -223,11 +223,11 @@ class BudgetTest:
         return int(self.coin.size)
 
     def statistic(self, value: FloatArray) -> FloatArray:
-        """Z at candidate means of shape (k, m).
+        """The z statistic at candidate means; takes and returns shape (k, m).
 
-        Z(f) is the sum over stages s of sqrt(A_s) (S_s - f C_s) / sqrt(q_s(f)), with A the spent budget, S
-        and C the weighted sum and count, and q_s(f) = 2 b^2 (1 + f^2) A_s + max(D_s, 0) f (1 - f), D the
-        squared-weight count; plus sqrt(1 - sum A_s) times the random draw.
+        Let A_s be the budget spent in stage s, S_s and C_s the weighted sum and count, and D_s the count with
+        squared weights. Then z(f) is the sum over stages of sqrt(A_s) (S_s - f C_s) / sqrt(q_s(f)), plus
+        sqrt(1 - sum A_s) times the random draw, where q_s(f) = 2 b^2 (1 + f^2) A_s + max(D_s, 0) f (1 - f).
         """
         known = self.reports
         value = np.asarray(value, dtype=float)
@@ -256,7 +256,7 @@ class BudgetTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnytimeTest:
-    """One divided by a mixture of supermartingales: valid in finite samples, whenever the sums stop."""
+    """Test by the inverse of a mixture of supermartingales, valid in finite samples at any stop."""
 
     reports: BinReports
 
@@ -266,7 +266,7 @@ class AnytimeTest:
         return int(self.reports.count.size)
 
     def slopes(self) -> FloatArray:
-        """Exponents, shape (k, 20), from those that the rest of the trial resolves to half of the noise's."""
+        """Exponents, shape (k, 20), of sizes that suit the rest of the trial and the scale of the noise."""
         known = self.reports
         noise = known.scale**2
         low = 2.0 / np.sqrt(known.ahead * (4.0 * noise + 0.25))
@@ -279,8 +279,8 @@ class AnytimeTest:
     def log_wealth(self, value: FloatArray) -> FloatArray:
         """Log of the mixture at candidate means of shape (k, m).
 
-        It is the mean over slopes l of exp(l V - g U) ((1 - l^2 b^2) (1 - g^2 b^2))^t, where g = log(1 - f +
-        f e^l).
+        The mixture is the mean over slopes l of exp(l V - g U) ((1 - l^2 b^2) (1 - g^2 b^2))^t, where g =
+        log(1 - f + f e^l).
         """
         known = self.reports
         slopes = self.slopes()
@@ -303,9 +303,9 @@ class AnytimeTest:
 class InvertedTest:
     """Reference distribution that inverts a test of means in [0, 1].
 
-    An interval is the hull of the accepted means, so a mean between accepted ones has a p-value at least as
-    large as the smaller of theirs. The best-fitting mean is always accepted: if the noise moves the sums
-    beyond the reach of every mean, the interval is that point.
+    An interval is the hull of the accepted means, so a mean between two accepted means has a p-value at least
+    as large as the smaller of their p-values. The best-fitting mean is always accepted. If noise moves the
+    sums beyond the reach of every mean, the interval consists of this point alone.
     """
 
     test: MeanTest
@@ -345,7 +345,7 @@ class InvertedTest:
     def _limit(
         self, kept: BoolArray, best: FloatArray, log_alpha: float, *, mirrored: bool = False
     ) -> FloatArray:
-        """Smallest accepted mean: between an accepted anchor and the grid point below it."""
+        """The smallest accepted mean, found by bisection below an accepted grid point."""
         first = np.where(kept.any(axis=1), np.argmax(kept, axis=1), _GRID.size - 1)
         anchor = np.minimum(np.where(kept.any(axis=1), _GRID[first], np.inf), best)
         below = np.searchsorted(_GRID, anchor, side="left") - 1
@@ -360,7 +360,7 @@ class InvertedTest:
         return self.test.log_pvalues_at(value[:, None])[:, 0]
 
     def _fitting_best(self) -> FloatArray:
-        """The mean with the largest p-value, by golden section around the best grid point."""
+        """The mean with the largest p-value, found by golden-section search around the best grid point."""
         top = np.argmax(self._curve, axis=1)
         low, high = _GRID[np.maximum(top - 1, 0)], _GRID[np.minimum(top + 1, _GRID.size - 1)]
         for _ in range(_SECTIONS):

@@ -1,7 +1,7 @@
-"""Treatment effects from privately released sums: estimates, and intervals by inverting a test.
+"""Treatment effects from privately released sums: estimates, and intervals from the inversion of tests.
 
-A private release gives a noisy contrast sum and a noisy count of a feature's randomised rounds, or a noisy
-difference in means. All computations here are post-processing of these numbers.
+A private release consists of a noisy contrast sum and a noisy count of a feature's randomised rounds, or of a
+noisy difference in means. All computations in this module are post-processing of these numbers.
 
 References
 ----------
@@ -33,10 +33,11 @@ _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 @dataclass(frozen=True, slots=True)
 class NoisyEffect:
-    """A released effect, and the distribution of its error at any true effect.
+    """A released effect, and the distribution of its error for any true effect.
 
-    At the true effect d, ``center - d`` is normal with variance (1 - d^2)/size, plus Laplace noise of
-    scale `scale`, plus Laplace noise of scale ``twin + |d| * slope``; the three are independent.
+    If the true effect is d, ``center - d`` is the sum of three independent terms: a normal variable with
+    variance (1 - d^2)/size, Laplace noise of scale `scale`, and Laplace noise of scale ``twin + abs(d) *
+    slope``.
     """
 
     center: FloatArray
@@ -49,8 +50,8 @@ class NoisyEffect:
     def log_pvalues(self, null: ArrayLike) -> FloatArray:
         """Log of the two-sided p-values of ``effect == null``; shape (...,), NaN if not valid.
 
-        A point that lies between two accepted points is accepted as well, so p <= alpha exactly if the
-        interval at alpha excludes the null. Effects outside [-1, 1] are impossible.
+        A point between two accepted points is also accepted, so p <= alpha if and only if the interval at
+        alpha excludes the null. Effects outside [-1, 1] are impossible.
         """
         return _log_pvalues(self, null)
 
@@ -70,28 +71,28 @@ def effect_from_sums(
     epsilon_count: ArrayLike,
     minimum: ArrayLike,
 ) -> NoisyEffect:
-    """Effect from a noisy sum of (2a - 1)(r - 1/2) and a noisy count of its rounds.
+    """Compute an effect from a noisy sum of (2a - 1)(r - 1/2) and a noisy count of the rounds summed.
 
     Parameters
     ----------
     contrast_sum : array_like
-        Released sums: the true ones plus Laplace noise of scale 1/epsilon_sum, shape (...,).
+        Released sums, which are the true sums plus Laplace noise of scale 1/epsilon_sum; shape (...,).
     arrivals : array_like
-        Released counts: the true ones plus Laplace noise of scale 2/epsilon_count, shape (...,).
+        Released counts, which are the true counts plus Laplace noise of scale 2/epsilon_count; shape (...,).
     epsilon_sum, epsilon_count : array_like
-        Privacy spent on the two releases, positive.
+        Privacy parameters spent on the two releases, which must be positive.
     minimum : array_like
-        Count at or below which there is no estimate (a quarter of the planned number of rounds).
+        Largest count for which there is no estimate (a quarter of the planned number of rounds).
 
     Returns
     -------
     NoisyEffect
-        Its center is 2 contrast_sum / arrivals.
+        The effect, whose center is 2 contrast_sum / arrivals.
 
     Notes
     -----
-    Rewards lie in [0, 1] and arms are assigned by a fair coin. The sampling variance used, (1 -
-    d^2)/arrivals, is exact for binary rewards and an upper bound for others, whose intervals are
+    Rewards lie in [0, 1] and arms are assigned by a fair coin. The sampling variance that is used, (1 -
+    d^2)/arrivals, is exact for binary rewards, and an upper bound for other rewards, for which intervals are
     conservative.
     """
     total, count = np.broadcast_arrays(
@@ -119,10 +120,10 @@ def _positive_budgets(epsilon_sum: ArrayLike, epsilon_count: ArrayLike) -> tuple
 
 
 def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
-    """Effect from a noisy difference in means over a declared number of rounds.
+    """Compute an effect from a noisy difference in means over a declared number of rounds.
 
-    With half of the rounds on each arm, the variance of the difference is twice the sum of the arms'
-    variances over `length`, at most (1 - d^2)/length for rewards in [0, 1].
+    If each arm has half of the rounds, the variance of the difference is twice the sum of the arms' variances
+    divided by `length`, which is at most (1 - d^2)/length for rewards in [0, 1].
     """
     center, size, noise = np.broadcast_arrays(
         np.asarray(estimate, dtype=float), np.asarray(length, dtype=float), np.asarray(scale, dtype=float)
@@ -139,11 +140,11 @@ def effect_from_mean(estimate: ArrayLike, length: ArrayLike, *, scale: ArrayLike
 
 
 def effect_from_two_means(difference: ArrayLike, pulls: ArrayLike, *, scale: ArrayLike) -> NoisyEffect:
-    """Effect from the noisy means of two arms, each over equally many pulls.
+    """Compute an effect from the noisy means of two arms with equally many pulls.
 
-    For rewards in [0, 1] with means m_1 and m_0, d = m_1 - m_0 and s = m_1 + m_0, the variance of the
-    difference is at most (s - (s^2 + d^2)/2)/pulls, with its maximum at s = 1: (1 - d^2)/(2 pulls). Each mean
-    has its own Laplace noise.
+    Let rewards lie in [0, 1] with means m_1 and m_0, and let d = m_1 - m_0 and s = m_1 + m_0. The variance of
+    the difference is at most (s - (s^2 + d^2)/2)/pulls, which is largest for s = 1, where it is (1 - d^2)/(2
+    pulls). Each mean has its own Laplace noise.
     """
     center, size, noise = np.broadcast_arrays(
         np.asarray(difference, dtype=float), np.asarray(pulls, dtype=float), np.asarray(scale, dtype=float)
@@ -155,16 +156,17 @@ def effect_from_two_means(difference: ArrayLike, pulls: ArrayLike, *, scale: Arr
 def released_estimate(
     contrast_sum: ArrayLike, arrivals: ArrayLike, *, epsilon_count: ArrayLike, minimum: ArrayLike
 ) -> FloatArray:
-    """Effect 2 D/N (1 - 8/(epsilon_count N)^2), without the second-order bias from noise in the count.
+    """Compute 2 D/N (1 - 8/(epsilon_count N)^2), without the second-order bias due to noise in the count.
 
     Parameters
     ----------
     contrast_sum, arrivals : array_like
         Released sums D and counts N, shape (...,).
     epsilon_count : array_like
-        Privacy spent on the counts.
+        Privacy parameter spent on the counts.
     minimum : array_like
-        NaN if N is at or below this value: a ratio whose denominator may become 0 through noise has no mean.
+        The estimate is NaN if N is at most this value, because a ratio whose denominator may become 0 through
+        noise has no mean.
 
     Returns
     -------
@@ -215,7 +217,7 @@ def released_intervals(
 
 @dataclass(frozen=True, slots=True)
 class ReleasedReference:
-    """Reference distribution of released effects: a single test gives p-values and intervals.
+    """Reference distribution of released effects, with p-values and intervals from the same test.
 
     If the test may only spend a share of the level, its p-values are divided by that share.
     """
@@ -237,7 +239,7 @@ class ReleasedReference:
 
 @dataclass(frozen=True, slots=True)
 class _Folded:
-    """Valid effects of shape (m,), mirrored so that no centre is negative."""
+    """The valid effects, shape (m,), mirrored so that no centre is negative."""
 
     center: FloatArray
     size: FloatArray
@@ -287,7 +289,7 @@ def _log_p(folded: _Folded, value: FloatArray) -> FloatArray:
 
 
 def _log_envelope(folded: _Folded, null: FloatArray) -> FloatArray:
-    """The test's p-value, raised if accepted effects lie on both sides of the null."""
+    """The log of the test's p-value, raised if effects on both sides of the null have larger p-values."""
     inside = np.abs(null) <= 1.0
     value = np.clip(null, -1.0, 1.0)
     peak, at_peak, at_minus, at_plus = _anchors(folded)
@@ -298,7 +300,7 @@ def _log_envelope(folded: _Folded, null: FloatArray) -> FloatArray:
 
 
 def _folded_limits(folded: _Folded, log_alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Hull of the accepted effects, by bisection outwards from the accepted anchor; NaN if there is none."""
+    """Hull of the accepted effects, by bisection outwards from accepted points; NaN if there are none."""
     peak, at_peak, at_minus, at_plus = _anchors(folded)
     by_peak, by_plus = at_peak > log_alpha, at_plus > log_alpha
     one = np.ones(peak.shape)
@@ -320,10 +322,10 @@ def _bisect(folded: _Folded, accepted: FloatArray, rejected: FloatArray, log_alp
 
 
 def _anchors(folded: _Folded) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The inner maximum of the p-value and its values there, at -1 and at 1.
+    """The effect with the peak of the p-value inside [-1, 1], and the log p-values there, at -1 and at 1.
 
-    From the peak towards either end, the p-value falls, and may rise again at the end because the count noise
-    grows with the effect; these three points determine which effects the hull contains.
+    From the peak towards either end, the p-value falls. The p-value may rise again near the end, because the
+    noise of the count grows with the effect. These three points determine which effects the hull contains.
     """
     peak = np.minimum(folded.center, 1.0)
     beyond = np.flatnonzero(folded.center > 1.0)

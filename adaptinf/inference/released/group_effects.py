@@ -1,8 +1,8 @@
 """Effects by group from the private releases of a log.
 
-Sampling error is normal and the noise is Laplace, with scales that depend on the true effect; the
-distributions of differences and quadratic forms have no known form. Intervals of the groups are combined by
-Bonferroni's inequality.
+Sampling errors are normal and the noise is Laplace, with scales that depend on the true effect. The
+distributions of differences and of quadratic forms have no known form. Intervals of the groups are combined
+by Bonferroni's inequality.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 
 _NAME = "released"
 Reason = tuple[Claim, Mapping[str, Any]]
-"""A claim about some terms, with its other values."""
+"""A claim about terms, and the values that it needs besides the terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedEffects:
-    """Effects of arm 1 over arm 0 by group, from private releases alone; estimate (G,), details (G,)."""
+    """Effects of arm 1 over arm 0 by group, from private releases alone; estimate and details (G,)."""
 
     groups: tuple[Any, ...]
     estimate: FloatArray
     effect: NoisyEffect
     details: Mapping[str, FloatArray]
     reasons: Mapping[int, Reason]
-    """Why groups have no estimate."""
+    """The reasons why groups have no estimate, keyed by position."""
     notes: tuple[Said, ...]
 
 
 def released_effects(log: AdaptiveLog | PublicLog) -> ReleasedEffects:
-    """Effects by group from the releases of a log."""
+    """Compute effects by group from the releases of a log."""
     releases = log.releases
     if not has_group_effects(log):
         raise InvalidForLog(_NAME, claims.NO_GROUP_EFFECTS(), ())
@@ -88,15 +88,15 @@ def _from_sums(log: AdaptiveLog | PublicLog, releases: pd.DataFrame) -> Released
 
 
 def _count_budgets(counts: pd.DataFrame) -> FloatArray:
-    """Privacy spent on the counts; infinite if the counts are public, released without noise."""
+    """Privacy parameters spent on the counts; infinite if the counts are public, that is, without noise."""
     with np.errstate(divide="ignore"):
         return 2.0 / _column(counts, "scale")
 
 
 def _planned_rounds(log: AdaptiveLog | PublicLog, earlier: pd.DataFrame, budgets: FloatArray) -> float:
-    """T_min, recomputed from the first half's released counts; the budgets for counts determine its floor.
+    """T_min, recomputed from the counts released in the first half, with a floor set by their budgets.
 
-    If the counts are public, the floor is determined by the budgets of the sums.
+    If the counts are public, the budgets of the sums determine the floor.
     """
     alpha = None if log.design is None else log.design.parameters.get("alpha")
     if alpha is None or earlier.empty:
@@ -123,7 +123,7 @@ def _from_means(releases: pd.DataFrame) -> ReleasedEffects:
 
 
 def _by_group(rows: pd.DataFrame) -> pd.DataFrame:
-    """Last release for each group, in the order of the groups."""
+    """The last release for each group, in the order of the groups."""
     return rows.drop_duplicates("group", keep="last").set_index("group")[["value", "scale"]].sort_index()
 
 
@@ -182,7 +182,7 @@ class ReleasedDifferenceReference:
 
 
 def log_common_pvalue(effect: NoisyEffect, groups: IntArray) -> float:
-    """Log of the smallest alpha at which the groups' intervals at alpha/G share no effect.
+    """Log of the smallest alpha at which the groups' intervals at alpha/G have no value in common.
 
     Shapes: groups (G,).
     """
@@ -197,7 +197,7 @@ def log_common_pvalue(effect: NoisyEffect, groups: IntArray) -> float:
 
 
 def _smallest_level(accepts: Callable[[float], bool]) -> float:
-    """Logarithm of the smallest alpha that rejects, for a test that also rejects at every larger alpha."""
+    """Log of the smallest alpha that rejects, for a test that also rejects at every larger alpha."""
     rejected, accepted = 0.0, -1.0
     if accepts(rejected):
         return 0.0

@@ -1,4 +1,4 @@
-"""Success rates of arms from released in-time successes and failures, along with Manski's bounds.
+"""Success rates of arms from released in-time successes and failures, with Manski's bounds.
 
 References
 ----------
@@ -29,12 +29,13 @@ _NAME = "released"
 _GRID = 1_001
 _BISECTIONS = 50
 _FEWEST = 6.0
-"""Multiple of the noise scale that the in-time count must exceed: three standard deviations of its noise."""
+"""Multiple of the noise scale that the in-time count must exceed, which is three standard deviations of its
+noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InTimeReference:
-    """Test that a rate is p, from (1 - p) S - p F: normal, plus two Laplace noises of scale b.
+    """Test that a rate is p, based on (1 - p) S - p F: a normal variable plus two Laplace noises of scale b.
 
     Shapes: won, failed (k,); valid indicates which rates exist.
     """
@@ -48,19 +49,19 @@ class InTimeReference:
 
     @property
     def valid(self) -> Any:
-        """Whether in-time outcomes can be distinguished from their noise, shape (k,)."""
+        """Whether the number of in-time outcomes can be distinguished from its noise, shape (k,)."""
         return self.won + self.failed > _FEWEST * self.scale
 
     @property
     def size(self) -> FloatArray:
-        """In-time count used for the variance: one standard deviation of noise above the released one."""
+        """The count used for the variance: the released count plus one standard deviation of its noise."""
         # The sum of two Laplace variables of scale b has variance 4 b^2.
         return np.where(self.valid, self.won + self.failed, 1.0) + 2.0 * self.scale
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Natural logarithms of the two-sided p-values, shape (k,); rates outside [0, 1] are impossible.
 
-        A rate between two accepted ones is accepted as well, so p-values and intervals agree.
+        A rate between two accepted rates is also accepted, so p-values and intervals agree.
         """
         if not 0.0 <= null <= 1.0:
             return np.where(self.valid, -np.inf, np.nan)
@@ -87,7 +88,7 @@ class InTimeReference:
         return np.where(some[:, None], np.stack(limits, axis=-1), np.nan)
 
     def _edge(self, accepted: FloatArray, beyond: FloatArray, log_alpha: float) -> FloatArray:
-        """The point at which acceptance ends between two rates; the outer rate if it does not end."""
+        """The point between two rates beyond which rates are rejected; the outer rate if it is accepted."""
         outer = beyond.copy()
         whole = self._log_p(outer) > log_alpha
         for _ in range(_BISECTIONS):
@@ -97,7 +98,7 @@ class InTimeReference:
         return np.where(whole, outer, accepted)
 
     def _log_p(self, rate: FloatArray) -> FloatArray:
-        """Log of the two-sided p-values of rates that broadcast with (k,)."""
+        """Logs of the two-sided p-values of rates, whose shape must broadcast with (k,)."""
         gap = np.abs((1.0 - rate) * self.won - rate * self.failed)
         spread = np.sqrt(self.size * rate * (1.0 - rate))
         gap, spread, one, other = np.broadcast_arrays(
@@ -108,7 +109,7 @@ class InTimeReference:
 
 
 def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) -> Results:
-    """Rates for arms among outcomes that were in time, from releases alone; codes has shape (k,)."""
+    """Success rates of arms among outcomes in time, from releases alone; codes has shape (k,)."""
     releases = log.releases
     rows = [releases[releases["name"] == name].set_index("group") for name in IN_TIME_NAMES]
     if any(part.empty for part in rows):
@@ -149,7 +150,7 @@ def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) ->
 
 
 def _limits(terms: tuple[str, ...], lowest: FloatArray, highest: FloatArray) -> str:
-    """Manski's bounds, without an assumption about late outcomes."""
+    """A note on Manski's bounds, which need no assumption about late outcomes."""
     limits = zip(terms, lowest, highest, strict=True)
     return "; ".join(f"{term} {low:.3f} to {high:.3f}" for term, low, high in limits)
 
@@ -160,14 +161,14 @@ def _drowned(terms: tuple[str, ...], reference: InTimeReference) -> tuple[str, .
 
 
 def _pulls(log: AdaptiveLog | PublicLog) -> FloatArray:
-    """Rounds of each arm, known from the actions, shape (K,)."""
+    """Number of rounds of each arm, known from the actions, shape (K,)."""
     if isinstance(log, PublicLog):
         return np.array([float(log.facts["pulls"][arm]) for arm in log.arms])
     return log._rounds_by_arm().astype(np.float64)
 
 
 def _correction(log: AdaptiveLog | PublicLog) -> Correction | None:
-    """The correction, if the guarantee permits one, for a test that was chosen based on the releases."""
+    """The correction for a test whose choice is based on the releases, if the guarantee permits one."""
     level = None if log.guarantee is None else log.guarantee.reward_level()
     if level is None or guarantee_refusal(level):
         return None

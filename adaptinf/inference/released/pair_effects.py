@@ -1,4 +1,4 @@
-"""The difference between two arms from the private releases of a log, at a level fixed in advance.
+"""The difference between two arms from the private releases in a log, at a level fixed in advance.
 
 References
 ----------
@@ -36,12 +36,12 @@ def refuse_repeated_units(
 ) -> None:
     """Refuse releases whose sums contain several rounds of one unit.
 
-    Their tests assume the variance of a sum of independent rounds. With equal probabilities in each round,
-    two rounds of one unit have contributions (2a - 1)(r - 1/2) with covariance Var(a unit's own effect) / 4,
-    which is 0 only if effects do not differ between units. With m rounds per unit, the variance is up to m
-    times the one that a test assumes, and the releases do not show by how much. `last_stretch` considers only
-    rounds after all earlier releases; `until` considers only that number of rounds. A public part does not
-    identify units, but declares the number of rounds per unit.
+    The tests assume the variance of a sum over independent rounds. If arms have equal probabilities in each
+    round, the contributions (2a - 1)(r - 1/2) of two rounds of one unit have covariance Var(unit's own
+    effect) / 4, which is 0 only if effects do not differ between units. With m rounds per unit, the variance
+    is up to m times the variance that a test assumes, and the releases do not show by how much it is larger.
+    With `last_stretch`, only rounds after all earlier releases count; with `until`, only the first rounds, up
+    to this number. A public part does not identify units, but declares the number of rounds per unit.
     """
     vary, ways = claims.SUMS_VARY_MORE(), [claims.ONE_ROUND_A_UNIT(), claims.FROM_THE_LOG()]
     if isinstance(log, PublicLog):
@@ -61,13 +61,13 @@ def refuse_repeated_units(
 
 _NAME = "released"
 _SPENT = 0.1
-"""Share of the remaining level that an epoch receives, unless it is the last possible epoch."""
+"""Share of the remaining level that each epoch except the last possible one receives."""
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class PairEffect:
-    """Difference between two arms, the share of the level for its test, and a statement about it."""
+    """The difference between two arms, the share of the level that its test has, and a statement."""
 
     estimate: float
     effect: NoisyEffect
@@ -92,14 +92,14 @@ def pair_effect(
 
 
 def epoch_share(epoch: int, *, last: bool) -> float:
-    """Share of alpha for an epoch's interval: a tenth of the remaining alpha, or all of it.
+    """Share of alpha for the interval of an epoch: a tenth of the remaining alpha, or all of it.
 
     Notes
     -----
-    The share depends only on information from before the epoch, and the sum of the shares is at most 1 on
-    every path. If E is the epoch at which a pair was last released together, P(miss) is therefore at most the
-    sum over e of P(epoch e is reached, and its interval misses), which is the expected sum of the shares of
-    alpha: at most alpha.
+    The share depends only on information from before the epoch, and the shares sum to at most 1 on every
+    path. Whatever the last epoch in which both arms of a pair were released, P(miss) is therefore at most the
+    sum over e of P(epoch e is reached, and its interval misses). This is at most the expected sum of the
+    shares of alpha, and hence at most alpha.
     """
     left = (1.0 - _SPENT) ** (epoch - 1)
     return left if last else _SPENT * left
@@ -151,7 +151,7 @@ def _mean_of(rows: pd.DataFrame, arm: object) -> float:
 
 
 def _from_one_group(log: AdaptiveLog | PublicLog, treatment: int) -> PairEffect:
-    """The effect in a log's only group."""
+    """The effect in a log that has only one group."""
     if not has_group_effects(log):
         raise InvalidForLog(_NAME, claims.NO_PAIR_EFFECT(), ())
     refuse_repeated_units(_NAME, log, last_stretch=True)

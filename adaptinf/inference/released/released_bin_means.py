@@ -1,4 +1,4 @@
-"""Means of arms over the bins of a locally private trial, based on the information that its server has.
+"""Means of arms over the bins of a locally private trial, based on what its server knows.
 
 References
 ----------
@@ -52,37 +52,37 @@ class BinMeans:
 
     Notes
     -----
-    There is one term for each bin that was ever active and each of its initial arms. It estimates E[f_k(X) |
-    X in the bin], where f_k(x) is the arm's expected reward (clipped to [0, 1]) in context x, over the
-    distribution of the contexts of the trial's participants, which must be independent and identically
-    distributed. Auxiliary logs affect where the bins are, but do not enter the estimates. `Estimand.group` is
-    the bin, as pairs (low, high) of its edges.
+    There is one term for each bin that was ever active and each of its initial arms. The term is the mean of
+    f_k(X) given that X is in the bin, where f_k(x) is the arm's expected reward (clipped to [0, 1]) in
+    context x. Contexts X of the trial's participants must be independent and identically distributed.
+    Auxiliary logs affect where the bins are, but do not enter the estimates. `Estimand.group` is the bin, as
+    pairs (low, high) of its edges.
 
-    Reports on an arm end when the arm is dropped or the bin is halved, both of which depend on the same sums,
-    so the ratio of the sums is not normally distributed around the truth. Two methods account for this:
+    Reports on an arm end when the arm is dropped or the bin is halved. As both depend on the same sums, the
+    ratio of the sums is not normally distributed around the truth. Two methods account for this:
 
-    * ``"budget"``: the server weights the reports in a bin's life so that their squared weights sum to at
-      most 1; if the life ends earlier than planned, a normal random number supplies the remainder. The
-      statistic is then asymptotically normal for every term, whatever the stopping rule. Intervals have their
-      nominal coverage. For an arm that was dropped early, much of the budget is supplied by the random
+    * ``"budget"``: the server weights the reports during a bin's life so that their squared weights sum to at
+      most 1. If the life ends earlier than planned, a normal random number supplies the remainder. The
+      statistic is then asymptotically normal for every term, whatever the stopping rule, and intervals have
+      their nominal coverage. For an arm that was dropped early, much of the budget is supplied by the random
       number, and the interval is wide.
-    * ``"anytime"``: a supermartingale test, valid in finite samples whenever the sums end. This method needs
-      no random number; for arms that remained, intervals are wider, with coverage above nominal.
+    * ``"anytime"``: a supermartingale test, which is valid in finite samples whenever the sums end. This
+      method needs no random number. For arms that remained, intervals are wider, and their coverage is above
+      nominal.
 
     Every term has an interval. If the noise swamps the counts, the interval is nearly all of [0, 1] or,
     occasionally, a single point that misses. There is no estimate if the other arms of the bin indicate that
-    the count would be less than three standard deviations of its noise: this affects a ratio, and does not
-    select intervals.
+    the count would be less than three standard deviations of its noise. This rule concerns only the ratio;
+    intervals are not selected by it.
 
     Coverage refers to each available term, not to terms selected because of their estimates, because an
     estimate exists, or because of how long reports on them continued.
 
-    The random number is derived from `rng` and all digits of the releases. The random number is the same in
-    each analysis of a log, and an analyst who tries several values of `rng` must not choose among the
-    results.
+    The random number is derived from `rng` and all digits of the releases, so it is the same in each analysis
+    of a log. An analyst who tries several values of `rng` must not choose among the results.
 
-    Non-binary rewards have a smaller variance than f (1 - f), which "budget" uses, so its intervals are then
-    conservative.
+    Rewards that are not binary have a smaller variance than f (1 - f), which "budget" uses, so its intervals
+    are conservative for them.
 
     References
     ----------
@@ -114,7 +114,8 @@ class BinMeans:
         Parameters
         ----------
         method : {"budget", "anytime"}
-            Asymptotically normal with nominal coverage, or conservative in finite samples.
+            A test that is asymptotically normal with nominal coverage, or one that is conservative in finite
+            samples.
         null : float
             Mean under the null hypothesis.
         rng : int
@@ -123,10 +124,11 @@ class BinMeans:
         Returns
         -------
         Results
-            Results whose `private` is True. The estimate is sum / count, clipped to [0, 1], with a count of
-            at least one standard deviation of its noise; the interval is not based on it, and occasionally
-            excludes it. The interval is the convex hull of the accepted means. Details: ``participants``,
-            ``released_count``, and ``spent``, the share of the budget used by reports.
+            Results whose `private` is True. The estimate is sum / count, clipped to [0, 1], where the count
+            is taken to be at least one standard deviation of its noise. The interval is not based on the
+            estimate, and occasionally excludes it. The interval is the convex hull of the accepted means.
+            Details: ``participants``, ``released_count``, and ``spent``, the share of the budget used by
+            reports.
 
         Raises
         ------
@@ -170,7 +172,7 @@ def _box(low: FloatArray, high: FloatArray) -> tuple[tuple[float, float], ...]:
 
 
 def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
-    """Ratio of the sums, within [0, 1], and its standard error; NaN if counts may be lost in noise."""
+    """Ratio of the sums, clipped to [0, 1], and its standard error; NaN if noise may dominate the counts."""
     noise = 2.0 * known.scale**2 * known.participants
     count = np.maximum(known.count, np.sqrt(noise))
     estimate = np.clip(known.total / count, 0.0, 1.0)
@@ -183,7 +185,7 @@ def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BinMethod:
-    """A method of testing the means of bins, with the notes under its table."""
+    """A method to test the means of bins, with the notes under its table."""
 
     fit: Callable[[BinReports, int], InvertedTest]
     claims: tuple[Claim | Part, ...]

@@ -1,4 +1,4 @@
-"""Results of fits: estimates with one distribution for p-values and intervals, tests and tables."""
+"""Results of fits: estimates with one distribution for p-values and intervals, and tests and tables."""
 
 from adaptinf.inference.results.comparison import Comparison, compare
 from adaptinf.inference.results.fit_results import Results

@@ -1,4 +1,4 @@
-"""Several results side by side, one per column."""
+"""Several results side by side, with one column for each."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def _listed(names: list[str]) -> str:
 
 
 def _numbered(terms: Sequence[str]) -> list[_Term]:
-    """Terms with the number of earlier occurrences: labels such as 1 and "1" look alike."""
+    """Terms, each with its number of earlier occurrences, because labels such as 1 and "1" look alike."""
     return [(term, terms[:place].count(term)) for place, term in enumerate(terms)]
 
 
 def _factor(term: str, factors: Sequence[str]) -> str | None:
-    """The named factor of which a coefficient is a level (not an interaction); otherwise empty."""
+    """The factor of which a coefficient is a level; None if it is an interaction, or of no such factor."""
     alone = term.endswith("]") and ":" not in term
     return next((factor for factor in factors if alone and term.startswith(f"{factor}[")), None)
 
 
 def _noted(result: Results, value: str, *kinds: Claim) -> str:
-    """A value in a note under a table, found through its claim; empty without that note."""
+    """A value in a note under a table, found through the note's claim; empty if there is no such note."""
     found = [note for note in result.notes if isinstance(note, Said) and note.claim in kinds]
     return f"{found[0].values[value]}" if found else ""
 
@@ -66,7 +66,7 @@ def _rounds(result: Results) -> str:
 
 
 def _errors(result: Results) -> str:
-    """The type of standard errors; for a regression, its covariance."""
+    """The type of standard errors; for a regression, the type of its covariance."""
     kind = getattr(result, "covariance_type", "")
     return kind or ("by unit" if _noted(result, "units", units.ERRORS) else "")
 
@@ -85,13 +85,13 @@ _FOOT: Mapping[str, Callable[[Results], str]] = {
     "Null": lambda result: f"{result.null:g}" if result.null else "",
     "Corrected rows": _corrected_label,
 }
-"""Lines below the estimates, and the part of a result that each line shows; empty lines are omitted."""
+"""The lines below the estimates, and what each shows of a result; lines without entries are left out."""
 _IF_DIFFERENT = ("Model", "Outcome", "Design")
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def _adjusted(result: Results, adjust: str | None) -> FloatArray:
-    """Logs of a result's p-values, adjusted for the number of its terms if requested; (k,)."""
+    """Logs of a result's p-values, shape (k,), adjusted for the number of terms if requested."""
     method = result._allowed(adjust)
     if method == AT_ONCE:
         with np.errstate(divide="ignore"):
@@ -101,7 +101,7 @@ def _adjusted(result: Results, adjust: str | None) -> FloatArray:
 
 
 class _Column:
-    """The cells of one result in a printed comparison."""
+    """The cells of a result in a printed comparison."""
 
     def __init__(self, result: Results, table: Comparison) -> None:
         self.corrected = result.correction is not None
@@ -129,13 +129,13 @@ class _Column:
         return format_number(self._result.estimate[place]) + stars
 
     def below(self, term: _Term) -> str:
-        """The line below the estimate."""
+        """The text on the line below the estimate."""
         if self._table.below == "std_error" and term in self._places:
             return f"({format_number(self._result.std_error[self._places[term]])})"
         return self._inference(term, "own")
 
     def below_corrected(self, term: _Term) -> str:
-        """The line for corrected numbers; an interval is placed below standard errors."""
+        """The text on the line for corrected results, which has an interval if errors are shown above it."""
         return self._inference(term, "corrected") if self.corrected else ""
 
     def _inference(self, term: _Term, kind: str) -> str:
@@ -149,7 +149,7 @@ class _Column:
 
 
 def _term_rows(term: _Term, columns: Sequence[_Column]) -> list[list[str]]:
-    """Rows for one term."""
+    """The rows of the table for a term."""
     rows = [
         [term[0], *(column.estimate(term) for column in columns)],
         ["", *(column.below(term) for column in columns)],
@@ -186,15 +186,16 @@ class Comparison:
     adjust: str | None = None
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame with one row per term and result.
+        """Return a frame with one row for each term and result.
 
         Returns
         -------
         DataFrame
-            Columns term, method, label, estimate, std_error, statistic, p_value, conf_low and conf_high; also
-            label_corrected, p_value_corrected, conf_low_corrected and conf_high_corrected if a result has a
-            correction, and with `adjust` p_value_adjusted and, by max-t, conf_low_simultaneous and
-            conf_high_simultaneous. Terms are in the order in which they first appear.
+            Columns term, method, label, estimate, std_error, statistic, p_value, conf_low and conf_high. If a
+            result has a correction, there are also label_corrected, p_value_corrected, conf_low_corrected and
+            conf_high_corrected. With `adjust`, there is p_value_adjusted and, for max-t,
+            conf_low_simultaneous and conf_high_simultaneous. Terms are in the order in which they first
+            appear.
         """
         parts = []
         for name, result in self.results.items():
@@ -213,7 +214,7 @@ class Comparison:
         return frame.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
 
     def _adjusted_columns(self, result: Results) -> dict[str, FloatArray]:
-        """Columns adjusted for the number of terms, if they are requested."""
+        """The columns that are adjusted for the number of terms, if they are requested."""
         if self.adjust is None:
             return {}
         found = {"p_value_adjusted": probabilities(_adjusted(result, self.adjust))}
@@ -223,7 +224,7 @@ class Comparison:
         return found
 
     def summary(self) -> ResultSummary:
-        """The table, with one column per result: as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
+        """The table with one column for each result, as text, Markdown, LaTeX, HTML, CSV or a Great Table."""
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
@@ -255,13 +256,13 @@ class Comparison:
         return lines
 
     def _cautions(self) -> list[tuple[str, str]]:
-        """Evidence against the numbers, or against comparing them."""
+        """Cautions: evidence against the results, or against comparing them."""
         results = list(self.results.values())
         own = said_of(list(self.results), results, lambda one: [*map(full_sentence, one.cautions)])
         return [("Caution", text) for text in (*self._validity(), *self._logs(), *self._targets(), *own)]
 
     def _reading(self) -> list[tuple[str, str]]:
-        """How to interpret the numbers."""
+        """Lines on how to interpret the table."""
         starred = [("Stars", tables.STARRED(nulls=self._nulls()))] if self.stars else []
         adjusted = []
         if self.adjust is not None:
@@ -270,7 +271,7 @@ class Comparison:
         return [told, *adjusted, *starred, ("More", MORE)]
 
     def _below(self, kind: str) -> str:
-        """The line below an estimate."""
+        """The description of the line below an estimate."""
         if kind == "std_error":
             return tables.STD_ERRORS()
         if kind == "p_value":
@@ -278,7 +279,7 @@ class Comparison:
         return tables.INTERVALS(level=100.0 * (1.0 - self.alpha))
 
     def _nulls(self) -> str:
-        """The values against which p-values are computed, and for which results if they differ."""
+        """The null values of the p-values, with the results to which each applies if they differ."""
         found: dict[float, list[str]] = {}
         for name, result in self.results.items():
             found.setdefault(result.null, []).append(name)
@@ -288,7 +289,7 @@ class Comparison:
         return tables.NULLS_DIFFER(nulls=f"{', '.join(parts[:-1])} and {parts[-1]}")
 
     def _logs(self) -> list[str]:
-        """Results with different data, as far as can be determined."""
+        """Statements on results that are based on different data, as far as this can be determined."""
         found: dict[tuple[int, str], list[str]] = {}
         for name, result in self.results.items():
             found.setdefault((result.facts.n_rounds, result.facts.design or "unknown"), []).append(name)
@@ -301,7 +302,7 @@ class Comparison:
         return [tables.LOGS_DIFFER(results="; ".join(parts))]
 
     def _targets(self) -> list[str]:
-        """Terms with the same name that estimate different things."""
+        """Statements on terms that have the same name but different estimands."""
         found: dict[str, dict[Estimand, list[str]]] = {}
         for name, result in self.results.items():
             for term, estimand in zip(result.terms, result.estimands, strict=True):
@@ -317,7 +318,7 @@ class Comparison:
         return notes[:_NOTES]
 
     def _validity(self) -> list[str]:
-        """Results that are not valid, and the validity of corrected ones."""
+        """Statements on results that are not valid, and on the validity of corrected results."""
         naive = [name for name, result in self.results.items() if result.validity == "not valid"]
         kinds = {name: _corrected_label(result) for name, result in self.results.items()}
         notes: list[str] = []
@@ -346,17 +347,17 @@ def compare(
     fixed_effects: Sequence[str] = (),
     adjust: str | None = None,
 ) -> Comparison:
-    """Show several results side by side, one per column.
+    """Show several results side by side, with one column for each.
 
     Parameters
     ----------
     *results : Results, or one mapping of str to Results
-        The results, named after their model, estimator and weights; or, as keyword arguments, named as they
-        should appear in the table.
+        The results, which are named after their model, estimator and weights; or a mapping from the names
+        that should appear in the table to the results.
     alpha : float
         One minus the confidence level of the intervals, between 0 and 0.5.
     below : {"interval", "std_error", "p_value"}
-        Type of the line below each estimate.
+        What is shown on the line below each estimate.
     stars : bool
         Whether to mark estimates with one, two or three stars for p-values of at most .05, .01 or .001.
         Corrected p-values are used if available, and columns that are not valid have no stars.
@@ -370,19 +371,19 @@ def compare(
     Returns
     -------
     Comparison
-        A comparison that prints as text; ``to_frame()`` has full precision, one row per term and result, and
-        ``summary()`` gives the other formats.
+        A comparison that is printed as text. ``to_frame()`` has one row for each term and result with full
+        precision, and ``summary()`` provides the other formats.
 
     Raises
     ------
     ParameterError
-        If there are no results, some are not results, or an argument is invalid.
+        If there are no results, if something else is among them, or if an argument is invalid.
 
     Notes
     -----
-    A table of several methods shows how much the choice matters. Choosing a method from this table, for
-    example the one with the shortest interval, would invalidate the level; `recommend` makes the choice
-    before the estimates are seen.
+    A table of several methods shows how much the choice of a method matters. Choosing a method by this table,
+    for example the method with the shortest interval, would invalidate the confidence level; `recommend`
+    makes the choice before the estimates are seen.
 
     Examples
     --------
@@ -431,7 +432,7 @@ def compare(
 
 
 def _kind(value: Any) -> str:
-    """The type of the value, without its contents, because a result or an array may fill pages."""
+    """The type of a value, without its contents, because a result or an array may fill pages."""
     return (
         repr(value)
         if isinstance(value, (int, float, str)) and len(repr(value)) <= 60
@@ -440,7 +441,7 @@ def _kind(value: Any) -> str:
 
 
 def named_results(results: Sequence[Results]) -> dict[str, Results]:
-    """Results named by estimator and weights, with models and numbers where needed to distinguish them."""
+    """Results named by estimator and weights, and by model or number if needed to distinguish them."""
     models = len({one.model for one in results}) > 1
     names = [
         " ".join(

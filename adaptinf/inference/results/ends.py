@@ -1,4 +1,4 @@
-"""One result combined from two: estimates at both extremes of the missing rewards."""
+"""A result that combines two others, with missing rewards set to their lowest and highest values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
     """Results with intervals from the lower limit at the lowest extreme to the upper limit at the highest.
 
-    `lead` determines which of the two are reported as the estimates: ``"worst"``, ``"best"`` or, for the
-    middle, ``"bounds"``; `missing` describes the rewards that are missing.
+    `lead` determines which estimates are reported: those at the ``"worst"`` or the ``"best"`` values or, for
+    ``"bounds"``, their mean. `missing` is a statement on the missing rewards.
     """
     first = high if lead == "best" else low
     if lead == "bounds":

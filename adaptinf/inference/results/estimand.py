@@ -8,22 +8,23 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Estimand:
-    """The estimand of one term of a result.
+    """The estimand of a term of a result.
 
     Attributes
     ----------
     kind : str
-        ``"arm-mean"``: mean reward of an arm. ``"contrast"`` and ``"lift"``: difference of two arms' means,
-        and their ratio minus 1. ``"ratio"``, ``"ratio-contrast"`` and ``"ratio-lift"``: the corresponding
-        quantities for a ratio metric, an arm's mean reward divided by its mean of a denominator. ``"cate"``,
-        ``"interaction"`` and ``"projection"``: difference of two arms within a group, difference of two
-        groups in this effect, and coefficient of its projection on covariates. ``"policy-value"`` and
-        ``"policy-contrast"``: value of a policy, and difference of two values. ``"bin-mean"``: mean of an arm
-        over a bin of the contexts. ``"coefficient"``: coefficient of a regression of rewards, of one arm's
-        rewards if an arm is given.
+        ``"arm-mean"``: the mean reward of an arm. ``"contrast"`` and ``"lift"``: the difference between two
+        arms' means, and their ratio minus 1. ``"ratio"``, ``"ratio-contrast"`` and ``"ratio-lift"``: the
+        corresponding quantities for a ratio metric, which is an arm's mean reward divided by its mean of a
+        denominator. ``"cate"``, ``"interaction"`` and ``"projection"``: the difference between two arms
+        within a group, the difference between two groups in this effect, and a coefficient of the effect's
+        projection on covariates. ``"policy-value"`` and ``"policy-contrast"``: the value of a policy, and the
+        difference between two values. ``"bin-mean"``: the mean of an arm over a bin of contexts.
+        ``"coefficient"``: a coefficient of a regression of rewards or, if an arm is given, of this arm's
+        rewards.
     arm, treatment, control, group : label or None
-        The arm of a mean, the arms of a difference (treatment minus control) and its group; for policies,
-        their names; the group of a bin is its ranges, ((low, high), ...).
+        The arm of a mean, or the arms and the group of a difference (treatment minus control). Policies are
+        represented by their names, and a bin by its ranges ((low, high), ...).
     term : str or None
         Name of a coefficient.
     denominator : str or None

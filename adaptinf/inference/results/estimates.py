@@ -1,4 +1,4 @@
-"""Estimates of several terms: frozen, small, and with one distribution for p-values and intervals."""
+"""Estimates of several terms, with one distribution for both p-values and intervals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FOLLOWED = ("arm-mean", "contrast", "policy-value")
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Estimates:
-    """Estimates with tests and intervals, one term at a time; `Results` describes the fields."""
+    """Estimates with separate tests and intervals for each term; `Results` describes the fields."""
 
     model: str
     estimands: tuple[Estimand, ...]
@@ -82,11 +82,11 @@ class Estimates:
 
     @property
     def at_any_length(self) -> bool:
-        """Whether the numbers are valid regardless of how the number of rounds was determined."""
+        """Whether results are valid however the number of rounds was determined."""
         return self.validity == "anytime"
 
     def _instead(self, told: Stopping) -> str:
-        """Methods valid if the number of rounds was not fixed."""
+        """Methods that are valid if the number of rounds was not fixed."""
         if self.private:
             return stopping.NO_RELEASED_METHOD()
         followed = all(one.kind in _FOLLOWED for one in self.estimands)
@@ -97,7 +97,7 @@ class Estimates:
 
     @property
     def params(self) -> pd.Series[float]:
-        """Estimates by term."""
+        """The estimates, indexed by term."""
         return self._by_term(self.estimate, "estimate")
 
     @property
@@ -107,9 +107,9 @@ class Estimates:
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Distances of the estimates from the null in standard errors, by term.
+        """Distances of the estimates from the null, in standard errors, by term.
 
-        If p-values use an adjusted estimate (Agresti-Caffo), the distance is that of this estimate.
+        If p-values use an adjusted estimate (Agresti-Caffo), its distance is given.
         """
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
@@ -151,7 +151,7 @@ class Estimates:
         return self._by_term(probabilities(self.log_pvalues_corrected), "p_value_corrected")
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Confidence intervals.
+        """Return the confidence intervals of all terms.
 
         Parameters
         ----------
@@ -182,8 +182,8 @@ class Estimates:
         Returns
         -------
         DataFrame
-            Columns low and high, one row per term: the uncorrected interval at the corrected level. It
-            excludes the null exactly if the corrected p-value is at most alpha.
+            Columns low and high, with one row per term: the uncorrected interval at the corrected level. An
+            interval excludes the null if and only if the corrected p-value is at most alpha.
 
         Raises
         ------
@@ -207,16 +207,16 @@ class Estimates:
 
     @property
     def min_propensity(self) -> float:
-        """Smallest propensity by which the estimates divide; NaN if they do not divide by propensities."""
+        """Smallest propensity by which an estimate divides; NaN if estimates use no propensities."""
         values = self._detail("min_propensity")
         return float(np.nanmin(values)) if np.any(np.isfinite(values)) else math.nan
 
     def diagnostics(self) -> pd.DataFrame:
-        """Diagnostics by term: pulls, effective sample size, smallest propensity, and those of the model."""
+        """Diagnostics by term, such as pulls, effective sample size and smallest propensity."""
         return pd.DataFrame(dict(self.details), index=list(self.terms))
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All numbers as a plain frame, ready for ``to_csv`` or ``to_json``.
+        """Return all numbers as a plain frame, ready for ``to_csv`` or ``to_json``.
 
         Parameters
         ----------
@@ -226,8 +226,8 @@ class Estimates:
         Returns
         -------
         DataFrame
-            Columns term, estimate, std_error, statistic, p_value, conf_low and conf_high; with a
-            correction also p_value_corrected, conf_low_corrected and conf_high_corrected.
+            Columns term, estimate, std_error, statistic, p_value, conf_low and conf_high. If there is a
+            correction, also p_value_corrected, conf_low_corrected and conf_high_corrected.
 
         Raises
         ------
@@ -252,12 +252,12 @@ class Estimates:
         return pd.DataFrame(columns)
 
     def adjust(self, method: str = "holm", corrected: bool = True) -> pd.Series[float]:
-        """P-values adjusted for the number of terms.
+        """Adjust p-values for the number of terms.
 
         Parameters
         ----------
         method : {"holm", "bh"}
-            Holm, or Benjamini and Hochberg.
+            The method of Holm, or that of Benjamini and Hochberg.
         corrected : bool
             Whether to adjust the corrected p-values, if a correction is needed.
 
@@ -281,12 +281,12 @@ class Estimates:
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     def _meaningful(self, limits: FloatArray) -> FloatArray:
-        """Limits, NaN if an interval is too long to be informative; (k, 2)."""
+        """Limits, shape (k, 2), set to NaN if an interval is too long to be informative."""
         return meaningful(limits, self.estimands, self.facts.longest, self.std_error)
 
     @property
     def _without_information(self) -> BoolArray:
-        """Terms whose usual interval is too long to be informative, shape (k,)."""
+        """The terms whose 95% interval is too long to be informative, shape (k,)."""
         asked = (self.estimands, self.facts.longest, self.std_error)
         if not may_lack_meaning(self.reference, *asked):
             return np.zeros(len(self.terms), dtype=bool)
@@ -295,22 +295,22 @@ class Estimates:
 
     @property
     def _bounds(self) -> tuple[FloatArray, FloatArray] | None:
-        """Lowest and highest estimates over all missing rewards, (k,) each; None if none is missing."""
+        """Lowest and highest estimates over all values of missing rewards; None if no rewards are missing."""
         if "lowest" not in self.details:
             return None
         return self.details["lowest"], self.details["highest"]
 
     @property
     def _chosen_from(self) -> Estimates | None:
-        """The estimates from which the term was selected, for a winner; None for all other results."""
+        """For a winner, the estimates among which it was selected; None for all other results."""
         return None
 
     def _is_corrected(self, alpha: float) -> bool:
-        """Whether numbers at level 1 - alpha should be corrected: a correction is needed, and informative."""
+        """Whether results at level 1 - alpha are corrected: a correction is needed, and is informative."""
         return self.correction is not None and not self.correction.vacuous(alpha)
 
     def _law_said(self, alpha: float) -> list[str]:
-        """The distribution from which p-values and intervals of level 1 - alpha are computed."""
+        """Statement of the distribution from which p-values and intervals of level 1 - alpha are computed."""
         claim = tables.EXACT_LAW if self.reference.exact else tables.LAW
         return [claim(law=self.reference.name)]
 

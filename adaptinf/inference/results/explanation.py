@@ -1,4 +1,4 @@
-"""The basis of a result: all claims about it, and the few lines under its table."""
+"""The basis of a result: all claims about it, and the lines under its table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LABEL = 10
 """Width, in columns, of the labels of the lines under a table."""
 MORE = "result.explain()"
-"""Where all claims are listed."""
+"""The call that lists all claims."""
 _LINES = 6
 _METHOD_LINES = 2
 _NAMED = 5
@@ -32,20 +32,20 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One claim about a result.
+    """A claim about a result.
 
     Attributes
     ----------
     kind : str
-        The kind of claim: ``"caution"``, ``"missing"`` (why there is no number), ``"note"`` (how a number was
+        The kind of claim: ``"caution"``, ``"missing"`` (why a value is missing), ``"note"`` (how a value was
         computed), ``"assumes"``, ``"target"`` (what is estimated), ``"advice"`` or ``"privacy"``.
     text : str
         The claim.
     check : str
-        For an assumption: ``"checked"``, ``"contradicted"``, or ``"cannot be checked from this log"``; empty
-        for everything else.
+        For an assumption, ``"checked"``, ``"contradicted"`` or ``"cannot be checked from this log"``; empty
+        for other claims.
     short : str
-        A shorter version, for the lines under the table.
+        A shorter version of the claim, for the lines under the table.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Explanation:
     title : str
         Title of the table to which the explanation refers.
     reasons : tuple of Reason
-        Cautions first.
+        The claims, with cautions first.
     """
 
     title: str
@@ -75,11 +75,11 @@ class Explanation:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts of the claims alone."""
+        """The texts of all claims."""
         return tuple(one.text for one in self.reasons)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per claim.
+        """Return a frame with one row for each claim.
 
         Returns
         -------
@@ -109,14 +109,14 @@ class Explanation:
         return "\n".join(parts)
 
     def _sections(self) -> Iterator[tuple[str, list[str]]]:
-        """Headings with their claims as sentences; headings without claims are omitted."""
+        """The headings, each with its claims as sentences; headings without claims are left out."""
         for kind, heading in tables.HEADINGS.items():
             if items := [_item(one) for one in self.of(kind)]:
                 yield heading, items
 
 
 def explained(results: JointInference, alpha: float, adjust: str | None = None) -> Explanation:
-    """Every claim about a result with intervals of level 1 - alpha."""
+    """All claims about a result with intervals of level 1 - alpha."""
     reasons = [
         reason
         for answer in answers(tables.FOOTER, Footer(results, alpha, adjust), KINDS)
@@ -129,7 +129,7 @@ def explained(results: JointInference, alpha: float, adjust: str | None = None) 
 
 
 def reasons_of(text: str, among: str) -> list[Reason]:
-    """A claim as it appeared among cautions or notes, or the clauses of a note on assumptions."""
+    """The claim that a caution or a note states, or the clauses of a note on assumptions."""
     if isinstance(text, Assumed):
         return [one for clause in text.clauses for one in reasons_of(clause, among)]
     if among == "caution" or not isinstance(text, Said):
@@ -140,7 +140,7 @@ def reasons_of(text: str, among: str) -> list[Reason]:
 
 
 def lines(explanation: Explanation, estimator: str) -> tuple[tuple[str, str], ...]:
-    """Lines under a table, keyed by label: cautions and missing numbers in full, the rest in six lines."""
+    """Labelled lines under a table: cautions and missing values in full, and the rest in six lines."""
     warned = [("Caution", full_sentence(one.text)) for one in explanation.of("caution")]
     warned += [("Missing", full_sentence(one.text)) for one in explanation.of("missing")]
     ending = [
@@ -161,7 +161,7 @@ def lines(explanation: Explanation, estimator: str) -> tuple[tuple[str, str], ..
 
 
 def method_line(explanation: Explanation, estimator: str, most: int) -> str:
-    """Estimator, weights, adjustments and distribution, in a limited number of lines."""
+    """Text on estimator, weights, adjustments and distribution, in a limited number of lines."""
     notes = sorted(explanation.of("note"), key=_is_law)
     known = tables.ESTIMATORS.get(estimator)
     name = known().short if known is not None else estimator
@@ -180,7 +180,7 @@ def estimator_name(estimator: str) -> str:
 
 
 def assumed_briefly(explanation: Explanation, most: int) -> str:
-    """Assumptions in brief: first those that were checked, then those that no log can show."""
+    """The assumptions in brief: those that were checked, followed by those that no log can show."""
     asked, unasked = [], []
     for one in explanation.of("assumes"):
         words = one.short or one.text
@@ -198,7 +198,7 @@ def _fitted(reasons: Sequence[Reason], most: int) -> str:
 
 
 def joined_clauses(parts: Iterable[str], most: int) -> str:
-    """Clauses in one sentence within a number of lines: as many as fit, with the number of those omitted."""
+    """As many clauses as fit into the given number of lines, in one sentence, with the number left out."""
     listed = list(dict.fromkeys(part for part in parts if part))
     if not listed or most < 1:
         return ""
@@ -215,7 +215,7 @@ def _filled(text: str) -> list[str]:
 
 
 def full_sentence(text: str) -> str:
-    """Text with a full stop, and an initial capital unless it begins with a name."""
+    """The text with a full stop, and with an initial capital unless it begins with a name."""
     ended = text if text.endswith((".", "!", "?")) else f"{text}."
     if isinstance(text, Said) and text.claim.sentence.startswith("{"):
         return ended
@@ -223,7 +223,7 @@ def full_sentence(text: str) -> str:
 
 
 def _item(reason: Reason) -> str:
-    """A claim, with the result of its check, as a sentence."""
+    """A claim as a sentence, with the result of its check."""
     told = full_sentence(reason.text)
     return f"{told[:-1]} ({reason.check})." if reason.check and told.endswith(".") else told
 
@@ -233,7 +233,7 @@ def _wrapped(text: str, first: str, further: str) -> list[str]:
 
 
 class Footer:
-    """Facts for claims about a result with intervals of level 1 - alpha."""
+    """The facts on which claims under a table with intervals of level 1 - alpha depend."""
 
     def __init__(self, results: JointInference, alpha: float, adjust: str | None) -> None:
         self.results, self._alpha, self._adjust = results, alpha, adjust
@@ -242,17 +242,17 @@ class Footer:
 
     @property
     def naive(self) -> bool:
-        """Whether none of the numbers allow for adaptive assignment."""
+        """Whether no results in the table allow for adaptive assignment."""
         return self.results.validity == "not valid" and self.results.correction is None
 
     @property
     def corrected_alone(self) -> bool:
-        """Whether only corrected numbers allow for adaptive assignment."""
+        """Whether only the corrected results allow for adaptive assignment."""
         return self.results.validity == "not valid" and self.results.correction is not None
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Evidence against the numbers."""
+        """Evidence against the results."""
         return self.results.cautions
 
     @property
@@ -262,7 +262,7 @@ class Footer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The model's own statement and, if that gives no reason, why terms have no limits at this level."""
+        """Notes of the model and, unless these give a reason, notes on why terms have no limits."""
         return (*self.results.notes, *self._without_interval)
 
     @property
@@ -308,7 +308,7 @@ class Footer:
 
     @property
     def correction(self) -> list[str]:
-        """The basis of the corrected columns."""
+        """Statements on the basis of the corrected columns."""
         correction, law = self.results.correction, self.results.reference
         if correction is None:
             return []
@@ -318,25 +318,25 @@ class Footer:
 
     @property
     def corrects_rounds(self) -> bool:
-        """Whether there is a correction by round although some units have several rounds."""
+        """Whether results are corrected by round although some units have several rounds."""
         person = self.facts.person
         several = self.facts.n_units is not None or (person is not None and person.rounds > 1)
         return self.results.correction is not None and several
 
     @property
     def repeated_units(self) -> dict[str, int]:
-        """Units with several rounds, which the result does not allow for."""
+        """Number of units, if some have several rounds for which the result does not allow."""
         units = self.facts.n_units
         return {} if units is None else {"units": units, "rounds": self.facts.n_rounds}
 
     @property
     def withdrawn(self) -> dict[str, str]:
-        """Why the design's guarantee does not hold."""
+        """Reasons why the design's guarantee does not hold."""
         return {"why": "; ".join(self.facts.unpromised)} if self.facts.unpromised else {}
 
     @property
     def privacy(self) -> list[str]:
-        """The guarantee, its source, and the extent to which it covers these numbers."""
+        """Statements on the guarantee, its source, and the extent to which it covers these results."""
         guarantee = self.facts.guarantee
         if guarantee is None:
             return []
@@ -354,14 +354,14 @@ class Footer:
 
     @property
     def all_rounds_of_a_unit(self) -> dict[str, Any]:
-        """The guarantee for a person with several rounds."""
+        """The guarantee for all rounds of a person who has several."""
         person = self.facts.person
         told = self.facts.guarantee is not None and person is not None and person.rounds > 1
         return {"guarantee": person} if told else {}
 
     @property
     def auxiliary(self) -> dict[str, str]:
-        """Guarantees for participants in auxiliary logs."""
+        """The guarantees for participants in auxiliary logs."""
         told = self.facts.guarantee is not None and self.facts.auxiliary
         return {"guarantees": "; ".join(map(str, self.facts.auxiliary))} if told else {}
 

@@ -1,4 +1,4 @@
-"""Results of an estimation: estimates, simultaneous inference, and their table."""
+"""The results of a fit: estimates, simultaneous inference, and a table."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ class Results(JointInference):
     Parameters
     ----------
     model : str
-        Name of the model class.
+        Name of the class of the model.
     estimands : tuple of Estimand
         Estimands of the k terms.
     terms : tuple of str
-        Their labels in tables.
+        Labels of the terms in tables.
     estimate, std_error : ndarray
-        Shape (k,); NaN if a number cannot be computed, with the reason among the notes.
+        Estimates and standard errors, shape (k,). If a value cannot be computed, it is NaN, and a note gives
+        the reason.
     reference : Reference
         Distribution of the k terms.
     estimator : str
@@ -38,35 +39,36 @@ class Results(JointInference):
     facts : LogFacts
         Facts about the log.
     validity : {"exact", "anytime", "asymptotic", "not valid"}
-        Validity of the numbers for the log, without any correction.
+        Validity of the uncorrected results for the log.
     weights : str, optional
         Such as ``"sqrt"``; None if the estimator has no weights.
     covariance : ndarray, optional
-        Shape (k, k); without it joint tests are refused, and simultaneous intervals are Bonferroni's.
+        Covariance of the estimates, shape (k, k). Without it, joint tests are refused, and simultaneous
+        intervals are Bonferroni's.
     null : float
         Value under the null hypothesis of the tests.
     correction : Correction, optional
-        Given only if the estimator is not already valid for the log.
+        The correction for adaptive collection, given only if the estimator itself is not valid for the log.
     details : mapping of str to ndarray
         Diagnostics by term, each of shape (k,). ``"ess"`` and ``"min_propensity"`` are also attributes.
     notes, cautions : tuple of str
-        Assumptions, adjustments and reasons for NaN; reasons why the numbers may be less valid than their
-        label says.
+        Notes contain assumptions, adjustments and reasons for NaN. Cautions are reasons why the results may
+        be less valid than their label says.
     efficiency_note : str
-        The loss of precision, the last note on the model in a summary.
+        A statement on the loss of precision, which is the last note on the model in a summary.
     private : bool
-        Whether the numbers come from the log's private releases alone, so its guarantee covers them.
+        Whether the results are based on the log's private releases alone, so that its guarantee covers them.
     scores : mapping of str to ndarray, optional
-        Row-level data, kept only on request: arrays over the rounds.
+        Arrays over the rounds, which are row-level data and kept only on request.
     contrast_of : callable, optional
-        Results for the difference of two terms, by their positions, if it has its own weights and
-        distribution.
+        Function that returns results for the difference between two terms, given by their positions, if
+        differences have their own weights and distribution.
 
     Notes
     -----
     The effective sample size of a term is (sum g)^2 / sum g^2 over the rounds of its arm, where g is the
-    weight of a round's reward in the estimate: this many equally weighted rewards would give the same
-    precision. For a difference, it is the smaller of the two arms' sizes.
+    weight of a round's reward in the estimate. As many equally weighted rewards would give the same
+    precision. For a difference, it is the smaller of the two arms' effective sizes.
 
     Examples
     --------
@@ -79,10 +81,10 @@ class Results(JointInference):
 
     _picture: ClassVar[str] = "forest"
     _adjustment: ClassVar[str | None] = None
-    """Default adjustment of tables and sentences."""
+    """The default adjustment in tables and sentences."""
 
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
-        """Table of the results, with cautions and a few lines on the method.
+        """Summarise the results in a table, with cautions and a few lines on the method.
 
         `explain` lists everything on which the results are based.
 
@@ -91,14 +93,15 @@ class Results(JointInference):
         alpha : float
             One minus the confidence level of the intervals, between 0 and 0.5.
         adjust : {"holm", "bh", "max-t"}, optional
-            Also show p-values adjusted for the number of terms, after any correction. ``"max-t"`` shows those
-            of `pvalues_simultaneous`, and the intervals of `conf_int_simultaneous`, below single ones.
+            Method by which p-values are adjusted for the number of terms, after any correction; by default,
+            no adjusted p-values are shown. ``"max-t"`` shows the p-values of `pvalues_simultaneous` and the
+            intervals of `conf_int_simultaneous` below those of single terms.
 
         Returns
         -------
         ResultSummary
-            The summary prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` return the other
-            formats.
+            A summary that is printed as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` return
+            other formats.
 
         Raises
         ------
@@ -123,8 +126,8 @@ class Results(JointInference):
         Returns
         -------
         Explanation
-            The explanation prints as text; ``to_frame()`` has one row per claim, with its kind and the result
-            of the check of an assumption.
+            An explanation that is printed as text. ``to_frame()`` has one row per claim, with its kind and,
+            for assumptions, the result of the check.
 
         Raises
         ------
@@ -155,24 +158,24 @@ class Results(JointInference):
         unit: str | None = None,
         adjust: str | None = None,
     ) -> str:
-        """The findings in one sentence.
+        """State the findings in one sentence.
 
         Parameters
         ----------
         term : str, optional
-            The term; by default all together.
+            The term; by default, all terms together.
         alpha : float
             One minus the confidence level of the intervals, between 0 and 0.5.
         unit : str, optional
             Unit of the rewards, such as ``"clicks"``; not allowed for lifts, which are in percent.
         adjust : {"max-t", "holm", "bh"}, optional
-            As in `summary`; with ``"max-t"`` the intervals of all terms hold simultaneously.
+            As in `summary`; with ``"max-t"``, the intervals of all terms hold simultaneously.
 
         Returns
         -------
         str
-            A sentence with estimates and limits as printed in the table; "undecided" if an interval contains
-            the null.
+            A sentence with estimates and limits as printed in the table, which says "undecided" if an
+            interval contains the null.
 
         Raises
         ------
@@ -199,15 +202,15 @@ class Results(JointInference):
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the estimates and their intervals.
 
-        They are drawn by `plots.forest`, confidence sequences by `plots.confidence_sequence`, and the best of
-        several arms by `plots.winner`.
+        The plot is `plots.forest`; for confidence sequences, it is `plots.confidence_sequence`, and for the
+        best of several arms, `plots.winner`.
 
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; by default a new figure.
+            Axes in which to draw; by default, those of a new figure.
         **options
-            As for that plot.
+            Options of the plot.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Tests of linear hypotheses about the terms of any result with a known covariance."""
+"""Tests of linear hypotheses about the terms of a result whose covariance is known."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _CERTAIN = 1e-14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearHypothesis:
-    """The hypothesis that matrix @ terms equals values; matrix (q, k), values (q,)."""
+    """The hypothesis that matrix @ terms = values; matrix (q, k), values (q,)."""
 
     matrix: FloatArray
     values: FloatArray
@@ -74,16 +74,16 @@ class WaldTest:
     statistic : float
         Quadratic form of the violations in the inverse of their covariance.
     df : int
-        Number of independent restrictions: the degrees of freedom of its chi-squared distribution.
+        Number of independent restrictions, which is the degrees of freedom of the chi-squared distribution.
     log_pvalue : float
-        Natural log of the p-value, accurate even if that underflows.
+        Natural log of the p-value, which is accurate even if the p-value underflows.
     hypothesis : tuple of str
         The restrictions.
     notes : tuple of str
-        Further facts about the test.
+        Notes on the test.
     df_denom : float or None
-        If the terms have Student's distribution, the smallest degrees of freedom of those involved: the
-        statistic divided by `df` then has the F distribution with this many in the denominator.
+        If the terms have Student's distribution, the smallest degrees of freedom of the terms involved. The
+        statistic divided by `df` then has the F distribution with these denominator degrees of freedom.
     """
 
     statistic: float
@@ -119,11 +119,11 @@ class LinearTest:
     labels : tuple of str
         The q restrictions.
     effect, std_error, value : ndarray, shape (q,)
-        Estimates of the combinations, their standard errors, and their values under the null hypothesis.
+        Estimates of the combinations, with their standard errors and their values under the null hypothesis.
     reference : Reference
         Distribution of effect minus value, so every null is 0.
     notes : tuple of str
-        Further facts about the tests.
+        Notes on the tests.
     covariance : ndarray, shape (q, q), or None
         Covariance of the combinations, if known.
     """
@@ -138,7 +138,7 @@ class LinearTest:
 
     @property
     def tvalue(self) -> FloatArray:
-        """Distances from the values in standard errors, shape (q,)."""
+        """Distances of the combinations from their null values, in standard errors, shape (q,)."""
         scale = np.where(self.std_error > 0.0, self.std_error, np.nan)
         return np.asarray((self.effect - self.value) / scale, dtype=np.float64)
 
@@ -162,7 +162,7 @@ class LinearTest:
 
     @np.errstate(under="ignore")
     def conf_int_simultaneous(self, alpha: float = 0.05) -> FloatArray:
-        """Simultaneous intervals, by the largest statistic (Bonferroni if unknown); shape (q, 2).
+        """Simultaneous intervals, shape (q, 2), by the largest statistic or, without covariance, Bonferroni.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class LinearTest:
     @property
     @np.errstate(under="ignore")
     def pvalue_simultaneous(self) -> FloatArray:
-        """P-values adjusted for testing all combinations simultaneously, shape (q,)."""
+        """P-values that are adjusted for testing all combinations simultaneously, shape (q,)."""
         law, tail, _ = self._family()
         single = np.exp(law.log_pvalues(0.0)).tolist()
         return np.array([math.nan if math.isnan(p) else tail(p) for p in single])
@@ -201,7 +201,7 @@ class LinearTest:
         return family_of(self.reference, self.covariance, np.isfinite(self.tvalue), "max-t")
 
     def to_frame(self, alpha: float = 0.05) -> Any:
-        """Frame with columns hypothesis, estimate, std_error, statistic, p_value, conf_low and conf_high."""
+        """Return columns hypothesis, estimate, std_error, statistic, p_value, conf_low and conf_high."""
         limits = self.conf_int(alpha)
         return pd.DataFrame(
             {
@@ -224,7 +224,7 @@ class LinearTest:
         return "\n".join([f"Tests of linear combinations ({law.name})", table.as_text(), *notes])
 
     def _columns(self) -> dict[str, list[str]]:
-        """Cells of the printed table, by their heads."""
+        """The cells of the printed table, keyed by the heads of the columns."""
         law = self.reference
         return {
             "coef": list(map(format_number, self.effect.tolist())),
@@ -235,7 +235,7 @@ class LinearTest:
 
 
 def inference_columns(test: str, logs: FloatArray, limits: FloatArray, of: str = "") -> dict[str, list[str]]:
-    """Cells with p-values and limits, by their heads; logs (q,), limits (q, 2)."""
+    """Cells with p-values and limits, keyed by the heads of the columns; logs (q,), limits (q, 2)."""
     ends = zip(limit_heads(USUAL), limits.T.tolist(), strict=True)
     columns = {test: list(map(format_pvalue, logs.tolist()))}
     columns |= {name: list(map(format_number, values)) for name, values in ends}
@@ -270,7 +270,7 @@ def wald_statistic(
 ) -> tuple[float, int, float]:
     """Wald's statistic of a hypothesis; estimate (k,), covariance (k, k).
 
-    The p-value is from the chi-squared distribution or, with `df_denom`, from the F distribution.
+    The p-value is that of the chi-squared distribution or, with `df_denom`, of the F distribution.
     """
     _refuse_contradiction(hypothesis)
     used = hypothesis.matrix.any(axis=0)
@@ -320,8 +320,8 @@ def linear_test(
     """Separate tests of linear combinations; estimate (k,), covariance (k, k), freedom (k,).
 
     Tests are normal or, if the terms have degrees of freedom, use Student's t with the smallest degrees of
-    freedom of those involved. Differences of two terms have their own distribution if `contrast_of` provides
-    it; joint inference then uses the correlations of the terms.
+    freedom of the terms involved. Differences between two terms have their own distribution if `contrast_of`
+    provides it; joint inference then uses the correlations of the terms.
     """
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)
@@ -348,7 +348,7 @@ def linear_test(
 
 
 def _pair_of(weights: FloatArray) -> tuple[float, int, int] | None:
-    """The factor and the two terms in a multiple of a difference; None for other combinations; (k,)."""
+    """For a multiple of a difference, the factor and the two terms; None for other combinations."""
     used = np.flatnonzero(weights)
     if len(used) != 2 or weights[used[0]] != -weights[used[1]]:
         return None
@@ -357,7 +357,7 @@ def _pair_of(weights: FloatArray) -> tuple[float, int, int] | None:
 
 
 def _with_contrasts(test: LinearTest, own: Mapping[int, tuple[Estimates, float]]) -> LinearTest:
-    """The tests, with rows that are multiples of contrasts tested by the contrasts' own distributions."""
+    """The tests, with the contrasts' own distributions in rows that are multiples of contrasts."""
     if not own:
         return test
     effect, std_error = test.effect.copy(), test.std_error.copy()
@@ -450,7 +450,7 @@ def _from_text(
 
 
 def _as_read(text: str) -> str:
-    """A restriction rewritten for formulaic: without a sign after "=", or numbers with exponents."""
+    """A restriction rewritten for formulaic, without signs after "=" and without exponents in numbers."""
     outside = text.split("`")
     for place, part in enumerate(outside[::2]):
         plain = _EXPONENT.sub(lambda found: np.format_float_positional(float(found[0])), part)
@@ -490,7 +490,7 @@ def _labels(matrix: FloatArray, values: FloatArray, terms: Sequence[str]) -> tup
 
 
 def _combination(row: FloatArray, terms: Sequence[str]) -> str:
-    """A combination as a user could write it, positive terms first."""
+    """A combination as a user could write it, with positive terms first."""
     used = [(weight, term) for weight, term in zip(row, terms, strict=True) if weight != 0.0]
     text = ""
     for weight, term in sorted(used, key=lambda one: one[0] < 0.0):

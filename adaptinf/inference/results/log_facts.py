@@ -1,4 +1,4 @@
-"""Facts about its log that a result stores, and limits too far apart to be informative."""
+"""The facts about a log that a result stores, and intervals that are too long to be informative."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmCounts:
-    """Rounds of every arm in a log, and its events (rewards of 1) if all rewards are 0 or 1.
+    """Numbers of rounds and, if all rewards are 0 or 1, of events (rewards of 1) for each arm of a log.
 
-    Shapes: rounds and events (K,).
+    Both arrays have shape (K,).
     """
 
     arms: tuple[Any, ...]
@@ -52,7 +52,7 @@ class ArmCounts:
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums) -> ArmCounts:
-        """The counts of a log, computed only once."""
+        """The counts of a log, which are computed only once."""
         if "counts" not in log.kept:
             log.kept["counts"] = _counts_of_sums(log) if isinstance(log, Sums) else _counts_of_rows(log)
         found: ArmCounts = log.kept["counts"]
@@ -79,47 +79,47 @@ def _counts_of_sums(sums: Sums) -> ArmCounts:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Facts about its log that a result stores.
+    """The facts about its log that a result stores.
 
     Attributes
     ----------
     n_rounds : int
-        Rounds in the log.
+        Number of rounds in the log.
     design : str or None
         Name of the design that collected the log.
     guarantee : PrivacyGuarantee or None
         The guarantee that the design provides.
     noise : {"simulation", "release"} or None
-        Backend of its privacy noise.
+        Source of the privacy noise.
     n_units : int or None
-        Units with more than one round; None if there are none, or if errors are by unit.
+        Number of units, if some have several rounds; None if none has, or if errors are clustered by unit.
     stated : bool
-        Whether the guarantee was entered by the person who created the log, rather than computed by a design.
+        Whether the guarantee was stated by the person who created the log, rather than computed by a design.
     person : PrivacyGuarantee or None
-        The guarantee for a unit with all of its rounds.
+        The guarantee for all rounds of a unit.
     auxiliary : tuple of PrivacyGuarantee
         The guarantees for participants of auxiliary logs, one per log.
     unpromised : tuple of str
-        Why there is no guarantee although the design has one.
+        Reasons why there is no guarantee although the design has one.
     outcome : str
-        The value assumed for outcomes that missed their window, in a table from releases.
+        The value that was assumed for outcomes after their window, in a table from releases.
     readings : tuple of str
-        Processing by a reader, and statements of the log about received arms and late outcomes, as sentences.
+        Sentences about how a reader processed the data, and about received arms and late outcomes.
     stopping : Stopping or None
-        How the log's number of rounds was determined; None without a log, or if it was fixed.
+        How the log's number of rounds was determined; None if it was fixed, or if there is no log.
     owner_only : bool
         Whether files about the log are readable only by their owner.
     spread : float
-        Distance between the smallest and the largest reward, or width of their declared range; standard
-        deviation of the rewards if the range is unknown; NaN if neither is.
+        Difference between the largest and the smallest reward, or width of the declared range. If the range
+        is unknown, standard deviation of the rewards; NaN if this is not known either.
     ranged : bool
         Whether `spread` is a range.
     cautions : tuple of str
-        Evidence against every number computed from the log, whatever the method.
+        Evidence against all results from the log, whatever the method.
     reward : str
         Name of the column of the rewards; empty if unknown.
     counts : ArmCounts or None
-        Rounds and events of the arms; None if no guarantee covers them, or they are unknown.
+        Rounds and events of the arms; None if they are unknown, or if no guarantee covers them.
     """
 
     n_rounds: int
@@ -143,12 +143,12 @@ class LogFacts:
 
     @property
     def longest(self) -> float:
-        """Length, in units of the rewards, from which an interval is uninformative; NaN if not known."""
+        """Smallest length, in units of the rewards, of an uninformative interval; NaN if it is not known."""
         return self.spread * (RANGES if self.ranged else LONGEST)
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
-        """Facts about a log, or about sums; `private` restricts them to those that its guarantee covers."""
+        """The facts about a log or sums; with `private`, only those that the guarantee covers."""
         if private:
             return cls.released(log)
         told = not isinstance(log, Sums) and (
@@ -178,9 +178,9 @@ class LogFacts:
 
     @classmethod
     def released(cls, log: AdaptiveLog | PublicLog | Sums, outcome: str = "") -> LogFacts:
-        """Facts that a table from releases alone may show, the same for a log and for its public part.
+        """The facts that a table from releases may show, which are the same for a log and its public part.
 
-        `outcome` is the value assumed for late outcomes, if the table does not treat them as the design did.
+        `outcome` is the value assumed for late outcomes, if the table does not treat these as the design did.
         """
         late, reading = _late_told({} if log.design is None else log.design.parameters)
         return cls(
@@ -199,18 +199,18 @@ class LogFacts:
 
 
 def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) -> Stopping | None:
-    """The log's statement on its number of rounds, unless that was fixed; `covered`: only if covered."""
+    """What the log states about its number of rounds, unless it was fixed; if `covered`, only if covered."""
     return None if log.stopping == FIXED else Stopping.of(log, covered=covered)
 
 
 def _reward_name(log: AdaptiveLog | Sums) -> str:
-    """The user's name for the reward column; empty for sums and logs from designs."""
+    """The user's name for the column of rewards; empty for sums and for logs from designs."""
     names = {} if isinstance(log, Sums) else log._names or {}
     return next((str(own) for own, name in names.items() if name == "reward"), "")
 
 
 def evidence_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """Evidence against every number from a log: recurring rows, and looks after which it was continued."""
+    """Evidence against all results from a log: repeated rows, and looks after which it was continued."""
     record = log.design
     passed = overridden(log) if record is not None and LOOKS in record.parameters else []
     told = [OVERRIDDEN(stage=look["stage"], decision=look["decision"]) for look in passed]
@@ -218,10 +218,10 @@ def evidence_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """Whether rows occur twice, or neighbouring rows are dependent; computed once and stored with the log.
+    """Statements on repeated rows and dependent neighbouring rows; computed once and stored with the log.
 
-    Sums cannot show this. If stretches recur, they explain similar neighbours, and only the stretches are
-    reported.
+    Sums cannot show either. Repeated stretches of rows would explain why neighbours are similar, so only the
+    stretches are then reported.
     """
     if isinstance(log, Sums):
         return ()
@@ -233,17 +233,17 @@ def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
 
 
 def _one_row_each(log: AdaptiveLog) -> bool:
-    """Whether dependence between rows is neither declared, through units, nor expected from contexts.
+    """Whether dependence between rows is neither declared by units nor expected because of contexts.
 
-    Rounds of one arm have similar contexts if contexts determine the arm, and neighbours may also have
-    similar contexts.
+    Rounds of an arm have similar contexts if contexts determine the arm, and neighbouring rounds may also
+    have similar contexts.
     """
     decided = log.context and log.adaptive is not False
     return not decided and _returning_units(log) is None
 
 
 def _returning_units(log: AdaptiveLog | Sums) -> int | None:
-    """Number of units if some have several rounds, None if none has; counted once per log."""
+    """Number of units if some have several rounds, otherwise None; counted once for each log."""
     if "returning units" not in log.kept:
         units = None if log.units is None else len(set(log.units.tolist()))
         log.kept["returning units"] = units if units is not None and units < log.n_rounds else None
@@ -252,7 +252,7 @@ def _returning_units(log: AdaptiveLog | Sums) -> int | None:
 
 
 def _spread(log: AdaptiveLog | Sums) -> float:
-    """Range of the rewards, declared or observed; a standard deviation for sums with an unknown range."""
+    """Range of the rewards, declared or observed, or standard deviation for sums with an unknown range."""
     if not math.isnan(declared := _declared(log)):
         return declared
     if isinstance(log, Sums):
@@ -265,7 +265,7 @@ def _spread(log: AdaptiveLog | Sums) -> float:
 
 
 def _range_of_sums(sums: Sums) -> float:
-    """Range of the rewards, declared or of those with two values; NaN otherwise."""
+    """Range of the rewards if it is declared, or if rewards take two values; otherwise NaN."""
     if not math.isnan(declared := _declared(sums)):
         return declared
     value = other_value(*sums.cells.about(0.0).moments[0, 1:3])
@@ -279,7 +279,7 @@ def _declared(log: AdaptiveLog | Sums) -> float:
 
 
 def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
-    """The assumed value of late outcomes, for a table's head and notes; empty without a window."""
+    """The value assumed for late outcomes, for the head and the notes of a table; empty without a window."""
     window, late = parameters.get(WINDOW), parameters.get(LATE)
     if window is None or late is None:
         return "", ""
@@ -288,7 +288,7 @@ def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
 
 
 class StoppingFacts:
-    """Facts for claims about a table for a fixed number of rounds; `instead` lists valid alternatives."""
+    """Facts about a table for a fixed number of rounds; `instead` lists valid alternatives."""
 
     def __init__(self, stopping: Stopping, instead: str) -> None:
         self.stopping = stopping
@@ -301,45 +301,45 @@ class StoppingFacts:
 
     @property
     def stopped_by_hand(self) -> dict[str, str]:
-        """Whether the trial was ended early, with a stated reason."""
+        """The stated reason, if the trial was ended early."""
         by_hand = self.stopping.said == "data-chosen" and self.stopping.reason
         return {**self._values, "reason": self.stopping.shown_reason} if by_hand else {}
 
     @property
     def chosen_by_data(self) -> dict[str, str]:
-        """Whether, according to the log, the data determined its number of rounds."""
+        """Values for the claim, if the log states that the data determined the number of rounds."""
         by_data = self.stopping.said == "data-chosen" and not self.stopping.reason
         return self._values if by_data else {}
 
     @property
     def chosen_by_plan(self) -> dict[str, str]:
-        """Whether a planned rule determined the number of rounds."""
+        """Values for the claim, if the log states that a planned rule determined the number of rounds."""
         return self._values if self.stopping.said == "planned" else {}
 
 
 RANGES = 10.0
-"""Length, in ranges of the rewards, from which an interval for a mean or a difference is uninformative."""
+"""Smallest length, in ranges of the rewards, of an uninformative interval for a mean or a difference."""
 LONGEST = 1e6
-"""Length from which an interval is uninformative, in units other than ranges of the rewards."""
+"""Smallest length of an uninformative interval in other units than ranges of the rewards."""
 _OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction", "bin-mean")
 _RELATIVE = ("lift", "ratio-lift")
 _NOT_LONG = (NormalReference, StudentReference, BinomialReference, BatchedReference, DifferenceReference)
 _WIDE = 0.02
-"""Standard error, in these lengths, above which an interval may be too long, if df is at least 1."""
+"""Standard error, relative to these lengths, above which an interval may be too long if df is at least 1."""
 _SHOWN = 5
 USUAL = 0.05
-"""One minus the level of the intervals whose absence notes explain."""
+"""One minus the level of the intervals to which notes on missing intervals refer."""
 
 
 def meaningful(
     limits: FloatArray, estimands: Sequence[Estimand], longest: float, std_error: FloatArray
 ) -> FloatArray:
-    """Limits, NaN for intervals too long to be informative; infinite ends are kept.
+    """Limits, set to NaN for intervals that are too long to be informative; infinite ends are kept.
 
     Shapes: limits (k, 2), std_error (k,); returns (k, 2).
 
-    The limit on lengths is on the scale of the rewards for means, differences and values, in units of the
-    control's mean for relative effects, and in standard errors for terms with other scales.
+    The largest informative length is on the scale of the rewards for means, differences and values, in units
+    of the control's mean for relative effects, and in standard errors for terms with other scales.
     """
     most = _lengths(estimands, longest, std_error)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -351,7 +351,7 @@ def meaningful(
 def may_lack_meaning(
     reference: Reference, estimands: Sequence[Estimand], longest: float, std_error: FloatArray
 ) -> bool:
-    """Whether an interval may be that long, which is checked before it is computed; std_error (k,)."""
+    """Whether some interval may be uninformative, which is checked before computing it; std_error (k,)."""
     if not isinstance(reference, _NOT_LONG):
         if not isinstance(reference, EnclosedReference):
             return True
@@ -375,7 +375,7 @@ def without_meaning(
     facts: LogFacts,
     std_error: FloatArray,
 ) -> tuple[str, ...]:
-    """Why terms have no interval if it would be uninformative; shapes as in `meaningful`."""
+    """Notes on terms without an interval because it would be uninformative; shapes as in `meaningful`."""
     with np.errstate(invalid="ignore"):
         left = meaningful(limits, estimands, facts.longest, std_error)
     lacking = np.isnan(left[:, 0]) & ~np.isnan(limits[:, 0])
@@ -388,7 +388,7 @@ def without_meaning(
 
 
 def _lengths(estimands: Sequence[Estimand], longest: float, std_error: FloatArray) -> FloatArray:
-    """Length of the longest informative interval, by term; (k,)."""
+    """Length of the longest informative interval for each term, shape (k,)."""
     own = [
         LONGEST if one.kind in _RELATIVE else longest if _of_rewards(one.kind) else np.nan
         for one in estimands
@@ -402,7 +402,7 @@ def _of_rewards(kind: str) -> bool:
 
 
 def _scale_of(kind: str, facts: LogFacts) -> Said:
-    """The scale with which the lengths of intervals are compared."""
+    """The name of the scale to which the lengths of intervals are compared."""
     if kind in _RELATIVE:
         return tables.OF_CONTROL()
     if not _of_rewards(kind) or math.isnan(facts.spread):

@@ -1,4 +1,4 @@
-"""Multiple tests: p-values adjusted for their number, and the level at which any of them rejects.
+"""Multiple tests: p-values adjusted for the number of tests, and levels of single tests.
 
 References
 ----------
@@ -25,9 +25,9 @@ from adaptinf.inference.distributions.student_sums import max_student_tail
 from adaptinf.typing import BoolArray, FloatArray
 
 ADJUSTMENTS = {"holm": "Holm", "bh": "BH"}
-"""Names in tables."""
+"""The names of the adjustments in tables."""
 AT_ONCE = "max-t"
-"""Requests simultaneous inference for all terms of a table."""
+"""The name of the adjustment that gives simultaneous inference for all terms of a table."""
 
 
 def check_adjustment(subject: str, method: object, *also: str) -> None:
@@ -40,17 +40,18 @@ def check_adjustment(subject: str, method: object, *also: str) -> None:
 
 @np.errstate(under="ignore")
 def probabilities(logs: Any) -> FloatArray:
-    """Exponentials of log probabilities, 0 if they underflow; (k,) to (k,)."""
+    """Exponentials of log probabilities, shape (k,); 0 if they underflow."""
     return np.asarray(np.exp(np.asarray(logs, dtype=np.float64)), dtype=np.float64)
 
 
 def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
-    """Natural logarithms of adjusted p-values from single ones, accurate even if p-values underflow.
+    """Natural logarithms of adjusted p-values, which are accurate even if p-values underflow.
 
     Shapes: log_pvalues (k,); returns (k,).
 
-    With the n p-values in ascending order, p(1) to p(n): Holm's are the running maxima of (n - i + 1) p(i),
-    those of Benjamini and Hochberg the minima of n p(j) / j over j from i on; both at most 1.
+    Let p(1) to p(n) be the p-values in ascending order. Holm's adjusted p-values are the running maxima of (n
+    - i + 1) p(i), and those of Benjamini and Hochberg are the minima of n p(j) / j over all j >= i. Both are
+    at most 1.
     """
     # statsmodels' multipletests does not work with logarithms (a p-value below 1e-323 becomes 0), and it
     # counts NaN as a test.
@@ -67,7 +68,7 @@ def adjusted_logs(log_pvalues: FloatArray, method: str) -> FloatArray:
 
 
 def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
-    """The meaning of the adjusted column of a summary, given the number of p-values."""
+    """The note that explains the adjusted column of a summary, for this number of p-values."""
     start = "the corrected p-values" if corrected else "the p-values"
     if method == "holm":
         return tables.HOLM(pvalues=start, count=count)
@@ -75,12 +76,12 @@ def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
 
 
 def at_once_note(count: int, known: bool) -> str:
-    """The meaning of a summary's simultaneous columns, given the number of terms."""
+    """The note that explains the simultaneous columns of a summary, for this number of terms."""
     return tables.AT_ONCE(count=count, method=simultaneous_law(known))
 
 
 def simultaneous_law(known: bool) -> Said:
-    """Source of simultaneous limits, depending on whether the covariance of the terms is known."""
+    """The distribution of simultaneous limits, given whether the covariance of the terms is known."""
     return laws.LARGEST_T() if known else laws.BONFERRONI()
 
 
@@ -91,7 +92,7 @@ _CLOSE = 1e-9
 
 
 def max_normal_tail(level: float, correlation: FloatArray | None, size: int) -> float:
-    """Probability that one of k two-sided normal p-values is at most a given level when all nulls are true.
+    """Probability that some of k two-sided normal p-values is at most a level if all nulls are true.
 
     Shapes: correlation (k, k).
     """
@@ -137,10 +138,10 @@ def familywise_level(tail: Callable[[float], float], alpha: float, size: int) ->
 def family_of(
     law: Reference, covariance: FloatArray | None, usable: BoolArray, method: str
 ) -> tuple[Reference, Callable[[float], float], int]:
-    """Distribution for single tests, probability of any false rejection by their level, and their number.
+    """Distribution of single tests, probability of any false rejection by their level, and number of tests.
 
-    Shapes: covariance (k, k), usable (k,), terms that have a p-value. The method is ``"max-t"``, ``"sidak"``
-    or ``"bonferroni"``; for t statistics, max-t uses the smallest degrees of freedom.
+    Shapes: covariance (k, k); usable (k,), the terms that have a p-value. The method is ``"max-t"``,
+    ``"sidak"`` or ``"bonferroni"``; for t statistics, max-t uses the smallest degrees of freedom.
     """
     size = int(usable.sum())
     if method == "sidak":

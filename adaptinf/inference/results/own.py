@@ -42,39 +42,39 @@ def result(
 ) -> Results:
     """Turn your own estimates into a result, with the tables, tests and plots of a fit.
 
-    It can be used in the same places as a fit: in `compare`, in plots, and as an analysis for
-    `audit.coverage`, `audit.power` and `audit.study`.
+    The result can be used like that of a fit: in `compare`, in plots, and as an analysis in `audit.coverage`,
+    `audit.power` and `audit.study`.
 
     Parameters
     ----------
     estimate : mapping or Series of term to float, or array_like of shape (k,), or float
-        The estimates. A term that is an arm denotes its mean, and a pair ``(treatment, control)`` denotes
-        their difference; simulations know the true values of these, and need `truth=` for others. NaN means
-        that there is no estimate.
+        The estimates. A term that is an arm denotes the arm's mean, and a pair ``(treatment, control)``
+        denotes the difference between the two means. Simulations know the true values of these; for other
+        terms, they need `truth=`. NaN means that there is no estimate.
     std_error : as `estimate`, optional
-        Standard errors; may be omitted if there is a covariance.
+        Standard errors, which may be omitted if there is a covariance.
     covariance : array_like of shape (k, k), or DataFrame by term, optional
         Covariance of the estimates, for joint tests and simultaneous intervals.
     terms : sequence of k labels or pairs, optional
         Names of the terms, if `estimate` has no labels.
     df : float, or as `estimate`, optional
-        Degrees of freedom of Student's t; without them, tests and intervals are normal.
+        Degrees of freedom of Student's t. Without these, tests and intervals are normal.
     label : str
         Name of the estimator, as shown in tables and simulations.
     log : AdaptiveLog, optional
-        The log from which the numbers were computed: tables then show its rounds, design and guarantee, and
-        terms must be its arms.
+        The log from which the estimates were computed. If it is given, tables show its rounds, design and
+        guarantee, and terms must be its arms.
     validity : {"asymptotic", "exact", "anytime", "not valid"}
-        The validity that you claim for the numbers, shown as your claim.
+        The validity that you claim for the results, which is shown as your claim.
     null : float
         Value of the terms under the null hypothesis.
     notes : sequence of str
         Sentences for the table.
     assumptions : sequence of str
-        The estimator's assumptions, one clause each, such as ``"outcomes are independent"``; they are shown
+        The estimator's assumptions, each as a clause such as ``"outcomes are independent"``. They are shown
         below the table, in `explain` and in reports, as not checked.
     references : sequence of str
-        Publications on the estimator, formatted as citations; they are shown in `explain` and below the
+        Publications on the estimator, formatted as citations, which are shown in `explain` and below the
         methods in a report.
 
     Returns
@@ -85,8 +85,9 @@ def result(
     Raises
     ------
     ParameterError
-        If arguments are inconsistent (the message lists every problem): lengths, unmatched terms, negative
-        standard errors, an invalid covariance or one that contradicts the standard errors, or unknown arms.
+        If arguments are inconsistent; the message lists every problem. Examples are different lengths,
+        unmatched terms, unknown arms, negative standard errors, and a covariance that is invalid or
+        contradicts the standard errors.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def result(
 def _labelled(
     estimate: Any, terms: Sequence[Any] | None, problems: list[str]
 ) -> tuple[tuple[Any, ...], FloatArray]:
-    """Terms and estimates, shape (k,)."""
+    """The terms, and the estimates as an array of shape (k,)."""
     keyed = isinstance(estimate, (Mapping, pd.Series))
     if keyed and terms is not None:
         problems.append("terms= applies to estimates without labels, but these have labels: omit it")
@@ -179,14 +180,14 @@ def _labelled(
 
 
 def _plain(term: Any) -> Any:
-    """A label without NumPy's type."""
+    """A label as a Python object instead of a NumPy scalar."""
     if isinstance(term, tuple):
         return tuple(map(_plain, term))
     return term.item() if isinstance(term, np.generic) else term
 
 
 def _term_problems(names: Sequence[Any], log: AdaptiveLog | None) -> list[str]:
-    """Terms that are not labels, incomplete pairs, duplicates, and labels that are not arms of the log."""
+    """Problems with terms: values that are not labels, incomplete pairs, duplicates, and unknown arms."""
     problems = []
     for name in names:
         parts = name if isinstance(name, tuple) else (name,)
@@ -214,7 +215,7 @@ def _estimand(name: Any) -> Estimand:
 
 
 def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -> FloatArray | None:
-    """Numbers keyed by term, one number for all terms, or numbers in the order of the terms; shape (k,)."""
+    """Numbers in the order of the terms, shape (k,), from a mapping, a sequence or a single number."""
     if isinstance(given, (Mapping, pd.Series)):
         found = {_plain(key): value for key, value in given.items()}
         missing = [name for name in names if name not in found]
@@ -235,7 +236,7 @@ def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -
 
 
 def _square(given: Any, names: Sequence[Any], problems: list[str]) -> FloatArray | None:
-    """A covariance in the order of the terms; shape (k, k)."""
+    """A covariance in the order of the terms, shape (k, k)."""
     if isinstance(given, pd.DataFrame):
         rows, columns = list(map(_plain, given.index)), list(map(_plain, given.columns))
         if set(rows) != set(names) or set(columns) != set(names) or len(rows) != len(names):
@@ -257,7 +258,7 @@ def _square(given: Any, names: Sequence[Any], problems: list[str]) -> FloatArray
 
 
 def _settled(size: FloatArray | None, spread: FloatArray | None, problems: list[str]) -> FloatArray | None:
-    """Standard errors, checked against the covariance; shape (k,)."""
+    """Standard errors, shape (k,), after a check against the covariance."""
     if size is not None and np.any(size < 0.0):
         problems.append(f"std_error must not be negative, got {size.tolist()}")
     if spread is None or problems:

@@ -1,4 +1,4 @@
-"""The result in one sentence, with its numbers as printed in the table."""
+"""A result in one sentence, with numbers as printed in the table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
 
 _SHOWN, _LONGEST = 3, 60
-"""Number of names, and total number of characters in them, in a sentence."""
+"""Largest number of names in a sentence, and largest total number of characters in them."""
 
 
 def sentence_of(
     results: JointInference, term: str | None, alpha: float, unit: str | None, adjust: str | None = None
 ) -> str:
-    """The result for one term, or for all; corrected intervals if only these are valid."""
+    """The sentence on one term or on all terms; with corrected intervals, if only these are valid."""
     names = list(map(str, results.terms))
     problems = [absent("term", term, names)] if term is not None and str(term) not in names else []
     if unit is not None and any(one.kind in tables.LIFTS for one in results.estimands):
@@ -54,13 +54,13 @@ def sentence_of(
 
 
 def _arms(results: JointInference) -> list[Any]:
-    """The arms that terms are about."""
+    """The arms to which the terms refer."""
     named = [arm for one in results.estimands for arm in (one.arm, one.treatment)]
     return [arm for arm in named if arm is not None]
 
 
 class _Found:
-    """The numbers of a result in words; limits (k, 2)."""
+    """A result from which sentences are composed; limits (k, 2)."""
 
     def __init__(
         self, results: JointInference, limits: FloatArray, alpha: float, unit: str | None, kind: str
@@ -69,7 +69,7 @@ class _Found:
         self.unit, self.kind = f" {unit}" if unit else "", kind
 
     def single(self, place: int) -> str:
-        """One term."""
+        """The sentence on a single term."""
         one = self.results.estimands[place]
         term = str(self.results.terms[place])
         values: dict[str, Any] = {
@@ -109,7 +109,7 @@ class _Found:
         return tables.HIGHER(**values, direction=direction)
 
     def _lift(self, place: int, values: dict[str, Any]) -> str:
-        """A relative effect: by how many percent a mean is higher, or lower."""
+        """The sentence on a relative effect: by how many percent a mean is higher or lower."""
         one = self.results.estimands[place]
         arms = {"treatment": arm_label(one.treatment), "control": arm_label(one.control)}
         values |= {**arms, "what": self._what(one)}
@@ -122,7 +122,7 @@ class _Found:
         return tables.LIFTED(**values, direction="lower", size=percent(-size))
 
     def pair(self) -> JointInference | None:
-        """The difference between two levels, which is more informative than either; otherwise None."""
+        """The difference between two levels, which is more informative than the levels; otherwise None."""
         results = self.results
         levels = [one.kind in tables.LEVEL_KINDS for one in results.estimands]
         if levels != [True, True] or self.kind or results.contrast_of is None:
@@ -135,7 +135,7 @@ class _Found:
         return found
 
     def all_terms(self) -> str:
-        """All terms: the highest and the lowest level, or the differences that are decided."""
+        """The sentence on all terms: the highest and lowest levels, or the differences that are decided."""
         results = self.results
         if all(one.kind in tables.LEVEL_KINDS for one in results.estimands):
             return self._levels()
@@ -162,7 +162,7 @@ class _Found:
         return alike and len(controls) == 1 and self.results.null == 0.0
 
     def _against_control(self) -> str:
-        """Differences from one arm: those that are decided, the clearest first, and those that are not."""
+        """The sentence on differences from one arm: the decided ones, clearest first, and the others."""
         results, places = self.results, range(len(self.limits))
         arms = [arm_label(one.treatment) for one in results.estimands]
         decided = sorted(filter(self._decided, places), key=results.log_pvalues.to_numpy().__getitem__)
@@ -206,12 +206,12 @@ class _Found:
         )
 
     def _level_name(self, place: int) -> str:
-        """The arm of a level, or its term if that is more informative."""
+        """The name of a level: its arm, or its term if this is more informative."""
         term, arm = str(self.results.terms[place]), self.results.estimands[place].arm
         return arm_label(arm) if str(arm) == term else term
 
     def _bounded(self) -> list[str]:
-        """Each level with its bounds."""
+        """The levels, each with its bounds."""
         return [
             tables.BOUNDED_LEVEL(
                 term=self._level_name(k),
@@ -223,7 +223,7 @@ class _Found:
         ]
 
     def _best(self) -> str:
-        """Which arms may be the best, if the results allow inference on a winner."""
+        """The sentence on which arms may be the best, if the results allow inference on a winner."""
         try:
             found = self.results.best_arms(self.alpha)  # type: ignore[attr-defined]
         except InvalidForLog:
@@ -248,7 +248,7 @@ class _Found:
         return " to ".join(self._figure(place, float(ends[place])) for ends in bounds) + self.unit
 
     def _figure(self, place: int, value: float) -> str:
-        """A number as printed in the table; for a lift, in percent."""
+        """A number as printed in the table or, for a lift, in percent."""
         relative = self.results.estimands[place].kind in tables.LIFTS
         return percent(value) if relative else format_number(value)
 

@@ -63,7 +63,7 @@ def bootstrap_maxima(
 
 
 class JointInference(Estimates):
-    """Joint inference on several terms, shared by all results; a base of `Results`."""
+    """Joint inference on several terms, for all results; a base class of `Results`."""
 
     @np.errstate(under="ignore")
     def conf_int_simultaneous(
@@ -75,43 +75,43 @@ class JointInference(Estimates):
         rng: RandomSource | None = 0,
         corrected: bool = True,
     ) -> pd.DataFrame:
-        """Simultaneous intervals that all cover with probability 1 - alpha.
+        """Return simultaneous intervals, all of which cover with probability 1 - alpha.
 
         Parameters
         ----------
         alpha : float
             One minus the joint confidence level, between 0 and 0.5.
         method : {"max-t", "bootstrap", "sidak", "bonferroni"}
-            How single levels are computed from alpha. ``"max-t"``: by the distribution of the largest of the
-            normal statistics with the estimated correlations, or Bonferroni's if these are unknown; of t
-            statistics (Dunnett's) if the terms have Student's distribution, all with the smallest degrees of
-            freedom of any term. ``"bootstrap"``: from the studentised rows with random signs, for results
-            fitted with ``keep_scores=True``. ``"sidak"``: valid for normal statistics whatever their
-            correlations. ``"bonferroni"``: always.
+            How the level of single intervals is computed from alpha. ``"max-t"`` uses the distribution of the
+            largest of the normal statistics with the estimated correlations, or Bonferroni's inequality if
+            these are unknown. If the terms have Student's distribution, it uses t statistics (as in Dunnett's
+            test), with the smallest degrees of freedom of all terms. ``"bootstrap"`` gives the studentised
+            rows random signs, and requires results fitted with ``keep_scores=True``. ``"sidak"`` is valid for
+            normal statistics whatever their correlations, and ``"bonferroni"`` is always valid.
         draws : int
-            Bootstrap samples.
+            Number of bootstrap samples.
         rng : int, SeedSequence, Generator or None
-            Source of the bootstrap's signs.
+            Source of the random signs of the bootstrap.
         corrected : bool
-            Whether to correct for adaptive collection if a correction is needed. Šidák's and Bonferroni's
-            methods are then available: the probability that any interval fails is bounded as if the actions
-            had been fixed, and that bound is corrected.
+            Whether to correct for adaptive collection if a correction is needed. In that case, the methods of
+            Šidák and Bonferroni are available: they bound the probability that any interval fails as if the
+            actions had been fixed, and this bound is corrected.
 
         Returns
         -------
         DataFrame
-            Columns low and high, one row per term: the result's own intervals at a smaller alpha, the same
-            for all terms. They exclude the null exactly if `pvalues_simultaneous` is at most alpha (up to the
-            error of the multivariate normal distribution, 1e-5, or t, 2e-4). Terms without a standard error,
-            or without information (an interval wider than 10 ranges of the rewards), are not counted among
-            the terms and get NaN.
+            Columns low and high, with one row per term: the result's own intervals at a smaller alpha, which
+            is the same for all terms. The intervals exclude the null value if and only if
+            `pvalues_simultaneous` is at most alpha, up to the error of the multivariate normal distribution
+            (1e-5) or t distribution (2e-4). Terms without a standard error or without information (an
+            interval wider than 10 ranges of the rewards) are not counted, and have NaN.
 
         Raises
         ------
         ParameterError
             If an argument is invalid; the message lists every problem.
         InvalidForLog
-            If the bootstrap has no rows to draw from, or the method cannot be corrected.
+            If the bootstrap has no rows to draw from, or if the method cannot be corrected.
         """
         check_alpha("conf_int_simultaneous", alpha)
         law, tail, size = self._family("conf_int_simultaneous", method, draws, rng)
@@ -135,7 +135,7 @@ class JointInference(Estimates):
         rng: RandomSource | None = 0,
         corrected: bool = True,
     ) -> pd.Series[float]:
-        """P-values adjusted for testing all terms simultaneously.
+        """Return p-values that are adjusted for testing all terms simultaneously.
 
         Parameters
         ----------
@@ -145,14 +145,15 @@ class JointInference(Estimates):
         Returns
         -------
         Series
-            The probability, if all nulls were true, of any single p-value as small as this.
+            The probability that, if all nulls were true, any single p-value would be as small as the observed
+            p-value.
 
         Raises
         ------
         ParameterError
             If an argument is invalid; the message lists every problem.
         InvalidForLog
-            If the bootstrap has no rows to draw from, or the method cannot be corrected.
+            If the bootstrap has no rows to draw from, or if the method cannot be corrected.
         """
         law, tail, size = self._family("pvalues_simultaneous", method, draws, rng)
         due = self._family_correction(method, corrected)
@@ -169,14 +170,14 @@ class JointInference(Estimates):
         """Separate tests of linear combinations of the terms.
 
         Tests are normal or, if terms have Student's distribution, use t with the smallest degrees of freedom
-        of those involved. The difference of two arms of a table is that of `Contrast`, with its own
+        of the terms involved. The difference between two arms of a table is that of `Contrast`, with its own
         distribution.
 
         Parameters
         ----------
         restriction : str, sequence of str, mapping of term to number, or array_like
-            The combinations, such as ``"b - a = 0"``, or a matrix of shape (q, k), or (matrix, right-hand
-            sides). A name that contains spaces or signs, or is a number, must be in backticks.
+            The combinations, such as ``"b - a = 0"``; or a matrix of shape (q, k), or a pair of a matrix and
+            right-hand sides. A name that contains spaces or signs, or is a number, must be in backticks.
 
         Returns
         -------
@@ -199,7 +200,7 @@ class JointInference(Estimates):
         """Joint test of linear restrictions, by the chi-squared distribution.
 
         If the terms have Student's distribution, the F distribution is used instead, with the smallest
-        degrees of freedom of those involved.
+        degrees of freedom of the terms involved.
 
         Parameters
         ----------
@@ -239,22 +240,22 @@ class JointInference(Estimates):
         return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
 
     def _allowed(self, adjust: str | None) -> str | None:
-        """An adjustment; Holm's instead of max-t, which has no distribution for corrected p-values."""
+        """The adjustment, with Holm's method instead of max-t if p-values are corrected."""
         return "holm" if adjust == AT_ONCE and self.correction is not None else adjust
 
     def _shown_limits(self, alpha: float, adjust: str | None) -> pd.DataFrame:
-        """The one interval to show for each term: corrected, otherwise simultaneous, otherwise its own."""
+        """The interval to show for each term: corrected, or else simultaneous, or else its own."""
         if self._is_corrected(alpha):
             return self.conf_int_corrected(alpha)
         return self.conf_int_simultaneous(alpha) if adjust == AT_ONCE else self.conf_int(alpha)
 
     @property
     def _freedom(self) -> FloatArray | None:
-        """Degrees of freedom of the terms, shape (k,), if their distribution is Student's."""
+        """Degrees of freedom of the terms, shape (k,), if they have Student's distribution."""
         return self.reference.df if isinstance(self.reference, StudentReference) else None
 
     def _test_notes(self) -> tuple[str, ...]:
-        """Why tests of combinations are not more valid than those of single terms, or are less valid."""
+        """Notes on why tests of combinations are no more valid, or less valid, than those of single terms."""
         found: list[str] = []
         if self.validity == "not valid":
             found.append(tables.NOT_VALID())
@@ -268,7 +269,7 @@ class JointInference(Estimates):
         return tuple(found)
 
     def _family_correction(self, method: str, corrected: bool) -> Correction | None:
-        """The correction for the level of a family; None if no correction is needed or requested."""
+        """The correction of the level of a family; None if no correction is needed or requested."""
         if not corrected or self.correction is None:
             return None
         if method not in ("sidak", "bonferroni"):
@@ -301,7 +302,7 @@ class JointInference(Estimates):
     def _family(
         self, subject: str, method: str, draws: int, rng: RandomSource | None
     ) -> tuple[Reference, Callable[[float], float], int]:
-        """Distribution for single tests, probability of any false rejection by level, and number of tests."""
+        """Distribution of single tests, probability of any false rejection by level, and number of tests."""
         problems = [*COUNT("draws", draws), *SEED("rng", rng)]
         if method not in METHODS:
             problems.append(unlisted("method", METHODS, method))
@@ -329,7 +330,7 @@ class JointInference(Estimates):
 
 
 def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
-    """Share of the maxima at or beyond a normal p-value, including the observed one."""
+    """Share of the maxima at or beyond this normal p-value, counting the observed maximum."""
     limit = -float(special.ndtri(0.5 * level)) if level < 1.0 else 0.0
     beyond = len(maxima) - int(np.searchsorted(maxima, limit, side="left"))
     # At least one of several false rejections is no rarer than a particular one, and few draws must not
@@ -338,14 +339,14 @@ def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
 
 
 def _log_any(log_p: float, method: str, size: int) -> float:
-    """Log of the bound on the probability that any of k p-values is at most one of them."""
+    """Log of a bound on the probability that any of k p-values is at most exp(log_p)."""
     if method == "bonferroni" or not log_p > _TINY:
         return min(0.0, log_p + math.log(size)) if not math.isnan(log_p) else math.nan
     return math.log(-math.expm1(size * math.log1p(-math.exp(log_p)))) if log_p < 0.0 else 0.0
 
 
 def _log_single_level(log_alpha: float, method: str, size: int) -> float:
-    """Log of the single-test level at which that bound is alpha."""
+    """Log of the level of single tests for which the bound of `_log_any` is alpha."""
     if method == "bonferroni" or log_alpha < _TINY:
         return log_alpha - math.log(size)
     return math.log(-math.expm1(math.log1p(-math.exp(log_alpha)) / size))

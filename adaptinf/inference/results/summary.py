@@ -1,6 +1,6 @@
-"""Summary tables: statsmodels' own, with every cell and note escaped for LaTeX and HTML.
+"""Summary tables in the style of statsmodels, with all cells and notes escaped for LaTeX and HTML.
 
-This module is imported when a summary is first requested, because statsmodels takes a while to load.
+This module is imported only when a summary is requested, because statsmodels takes a while to load.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ if TYPE_CHECKING:
 _WIDTH = 78
 _FACT_GAP = "   "
 _PAIR = 36
-"""Number of characters in a fact placed next to another."""
+"""Largest number of characters in a fact that is placed next to another."""
 _CELL = 8
 _LISTED = 4
-"""Number of arms whose rounds are listed, regardless of the length of their names."""
+"""Number of arms whose rounds are listed however long their names are."""
 
 
 class ResultSummary:
-    """Tables and notes of one result, as text, Markdown, LaTeX, HTML or CSV.
+    """Tables and notes of a result, as text, Markdown, LaTeX, HTML or CSV.
 
     Parameters
     ----------
     title : str
         Heading.
     tables : sequence of SimpleTable
-        Header block and coefficients.
+        The header block and the table of estimates.
     notes : sequence of str
-        Numbered below the tables.
+        Notes, which are numbered below the tables.
     lines : sequence of (str, str)
-        Labels, such as "Caution", and the texts next to them, below the tables.
+        Labels such as "Caution", each with its text, which are shown below the tables.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class ResultSummary:
         return self.as_latex()
 
     def as_text(self) -> str:
-        """Summary as plain text, its notes wrapped to the width of the tables."""
+        """The summary as plain text, with notes wrapped to the width of the tables."""
         kept = stacked(self.tables, _WIDTH if self.lines else 0)
         width = max(map(len, kept))
         text = [self.title.center(width).rstrip(), *kept]
@@ -121,14 +121,14 @@ class ResultSummary:
         return "\n".join(text)
 
     def as_latex(self, caption: str | None = None, label: str | None = None) -> str:
-        """Summary as LaTeX: a `table` with caption, tabulars and notes, for the booktabs package.
+        """Return the summary in LaTeX: a `table` with caption, tabulars and notes, for the booktabs package.
 
         For a tabular alone, use ``summary.tables[-1].as_latex_tabular(center=False)``.
 
         Parameters
         ----------
         caption : str, optional
-            LaTeX, used unchanged; the title by default.
+            The caption in LaTeX, which is used unchanged; by default, the title.
         label : str, optional
             Label for references, such as ``"tab:trial"``.
         """
@@ -149,7 +149,7 @@ class ResultSummary:
         return great_table(self.title, self.tables, [*map(": ".join, self.lines), *self.notes])
 
     def as_html(self) -> str:
-        """Summary as HTML tables, the notes as a numbered list."""
+        """The summary as HTML tables, with notes as a numbered list."""
         # The title is not marked up as a heading, because pages that show the table have headings of their
         # own.
         title = f"<p><strong>{html.escape(self.title)}</strong></p>"
@@ -163,7 +163,7 @@ class ResultSummary:
         return "\n".join(parts)
 
     def as_markdown(self) -> str:
-        """Summary as Markdown tables, the notes as a numbered list."""
+        """The summary as Markdown tables, with notes as a numbered list."""
         parts = [f"**{escape_markdown(self.title)}**", *map(markdown_table, self.tables)]
         if self.lines:
             parts.append("\n".join(f"- **{label}:** {escape_markdown(text)}" for label, text in self.lines))
@@ -173,9 +173,9 @@ class ResultSummary:
         return "\n\n".join(parts)
 
     def as_csv(self) -> str:
-        """Summary as comma-separated text; ``Results.to_frame`` gives full precision.
+        """The summary as comma-separated text; ``Results.to_frame`` has full precision.
 
-        Texts that a spreadsheet would interpret as formulas begin with an apostrophe.
+        An apostrophe is put before texts that a spreadsheet would interpret as formulas.
         """
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
@@ -186,7 +186,7 @@ class ResultSummary:
 
 
 def _wrapped(text: str, width: int, head: str) -> list[str]:
-    """Lines of a note, after its label."""
+    """The lines of a note after its label."""
     return textwrap.wrap(
         text,
         width,
@@ -198,7 +198,7 @@ def _wrapped(text: str, width: int, head: str) -> list[str]:
 
 
 def summarise(results: JointInference, alpha: float, adjust: str | None = None) -> ResultSummary:
-    """Summary of a result."""
+    """Create the summary of a result."""
     check_alpha("summary", alpha)
     if adjust is not None:
         check_adjustment("summary", adjust, AT_ONCE)
@@ -218,7 +218,7 @@ def summarise(results: JointInference, alpha: float, adjust: str | None = None) 
 
 
 def _table(rows: list[list[str]], aligns: str) -> LiteralTable:
-    """Facts, as wide as a table of results."""
+    """A table of facts that is as wide as a table of results."""
     widths = cell_widths(rows, minimum=0)
     widths[1] += max(0, _WIDTH - total_width(widths, _FACT_GAP))
     cells, stubs = [row[1:] for row in rows], [row[0] for row in rows]
@@ -226,11 +226,11 @@ def _table(rows: list[list[str]], aligns: str) -> LiteralTable:
 
 
 _Block = tuple[tuple[list[str], list[str]], list[list[str]]]
-"""Two header lines and the rows, with terms in the first column of both."""
+"""Two header lines and the rows, both of which have terms in the first column."""
 
 
 def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_Block]:
-    """Estimates, then adjusted columns: side by side if they fit the width of a table, otherwise below."""
+    """Estimates and adjusted columns, side by side if they fit into a table, otherwise one below another."""
     logs, at_once = results.log_pvalues, adjust == AT_ONCE
     test, limits = p_head(results.reference), limit_heads(alpha)
     own = {
@@ -262,7 +262,7 @@ def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_
 
 
 def _estimates(results: JointInference) -> dict[str, list[str]]:
-    """Estimates with errors and statistics; both bounds instead, if rewards are missing."""
+    """Columns with estimates, errors and statistics or, if rewards are missing, with both bounds."""
     if results._bounds is not None:
         ends = zip(("lowest", "highest"), results._bounds, strict=True)
         return {name: [format_number(x) for x in values] for name, values in ends}
@@ -283,21 +283,21 @@ def _block(terms: list[str], groups: list[tuple[str, dict[str, list[str]]]]) -> 
 
 
 def _in_two_columns(pairs: list[tuple[str, str]]) -> list[list[str]]:
-    """Facts in two columns, to be read down the left column first."""
+    """Facts in two columns; the left column is read first."""
     half = (len(pairs) + 1) // 2
     right = [*pairs[half:], *([("", "")] * (2 * half - len(pairs)))]
     return [[*a, *b] for a, b in zip(pairs[:half], right, strict=True)]
 
 
 def facts_of(results: JointInference, alpha: float) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Known facts above the estimates: those placed in two columns, and those on separate lines."""
+    """The facts above the estimates: those in two columns, and those on separate lines."""
     pairs = [pair for pair in _facts(results, alpha) if pair[1]]
     short = [pair for pair in pairs if sum(map(len, pair)) < _PAIR]
     return short, [pair for pair in pairs if pair not in short]
 
 
 def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:
-    """Facts above the estimates; empty if nothing is known."""
+    """The facts above the estimates; values that are not known are left out."""
     facts, ess = results.facts, results.ess.to_numpy()
     noise = facts.noise or ""
     if not noise and facts.guarantee is not None and facts.guarantee.epsilon > 0.0:
@@ -320,7 +320,7 @@ def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:
 
 
 def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
-    """Rounds of the arms compared, and events if rewards are 0 or 1."""
+    """Numbers of rounds of the arms that are compared, and of events if rewards are 0 or 1."""
     counts = results.facts.counts
     if counts is None:
         return []
@@ -341,7 +341,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
 
 
 def _covered(facts: LogFacts, private: bool) -> str:
-    """The guarantee for the numbers of a table: none, unless all of them come from releases."""
+    """The guarantee for the results in a table, which exists only if all are based on releases."""
     guarantee = facts.guarantee
     if guarantee is None:
         return "none" if facts.unpromised else ""

@@ -1,4 +1,4 @@
-"""Tables of text cells whose every character is literal, as text, LaTeX, HTML and Markdown."""
+"""Tables of cells in which every character is literal, as text, LaTeX, HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PIECE = 10
-"""Smallest width of a column whose words may be broken."""
+"""Smallest width of a column in which words may be broken."""
 _RULE = "header_dec_below"
 """The name that statsmodels uses for a rule below a row."""
 _KEPT = "\xa0"
 _INDENT = "  "
-"""Indent of the continuation lines of a cell in the first column."""
+"""Indentation of continuation lines of cells in the first column."""
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -51,7 +51,7 @@ _LATEX_TABLE = str.maketrans(_LATEX)
 
 
 def escape_latex(text: str) -> str:
-    r"""Text with every character that LaTeX would interpret made literal."""
+    r"""The text with all characters that LaTeX would interpret made literal."""
     return text.translate(_LATEX_TABLE)
 
 
@@ -99,22 +99,22 @@ def _narrowest(cell: str, side: str, *, head: bool, stub: bool) -> int:
 
 
 class LiteralTable(SimpleTable):  # type: ignore[misc]
-    """Cells in which every character is literal; as text, at most 80 columns wide.
+    """A table in which every character is literal; as text, it is at most 80 columns wide.
 
     Attributes
     ----------
     widths : tuple of int
-        Minimum width of each column of the text, the stub's first; ignored if there is no room.
+        Minimum width of each column of the text, starting with the stub; ignored if there is no room.
     aligns : str
-        Alignment of each column: "l", whose cells wrap at blanks; "r", whose cells do not; or "w", on the
-        right and wrapping after semicolons.
+        Alignment of each column: "l" for left, with cells that wrap at blanks; "r" for right, with cells that
+        do not wrap; or "w" for right, with cells that wrap after semicolons.
     gap : str
         Text between two columns.
     folds : int
-        Number of initial columns that are repeated in each block of a table whose other columns continue in a
-        block below if they do not fit; with 0, words are broken first.
+        If columns do not fit, they continue in a block below, in which this number of initial columns is
+        repeated. If it is 0, words are broken instead.
     over : bool
-        Whether a stub is on a separate line of the text, above its row and the following rows without a stub.
+        Whether a stub has a separate line of the text, above its row and the following rows without a stub.
     """
 
     widths: tuple[int, ...]
@@ -124,11 +124,11 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     over: bool
 
     def as_text(self, **formats: Any) -> str:
-        """The table as text; if formats of statsmodels are given, statsmodels lays out the cells."""
+        """Return the table as text; if formats of statsmodels are given, statsmodels lays out the cells."""
         return str(super().as_text(**formats)) if formats else "\n".join(self.text_lines())
 
     def text_lines(self, least: int = 0) -> list[str]:
-        """Lines of the text, rules included, with a minimum width; several blocks have no empty rows."""
+        """Lines of the text, including rules, with a minimum width; several blocks have no empty rows."""
         rows = list(map(_cells, self))
         heads = [row.datatype == "header" for row in self]
         ruled = [row.dec_below == _RULE for row in self]
@@ -157,7 +157,7 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     def _blocks(
         self, rows: list[list[str]], heads: list[bool]
     ) -> tuple[str, list[tuple[list[int], list[int]]]]:
-        """The gap, and columns side by side with their widths, in one block if they fit."""
+        """The gap, and blocks of columns with their widths; a single block if all columns fit."""
         rows = [["", *row[1:]] for row in rows] if self.over else rows
         natural = cell_widths(rows, 0)
         widths = [max(pair) for pair in zip(self.widths, natural, strict=True)]
@@ -211,9 +211,10 @@ def narrowed(
     gap: str,
     lines: Callable[[int, int], Sequence[int]] = lambda place, width: (1,),
 ) -> list[int]:
-    """Widths reduced until all columns fit, none below its minimum, where this adds the fewest lines.
+    """Reduce widths, but not below their minima, until all columns fit, where this adds the fewest lines.
 
-    If there are several, the widest is reduced. `lines` are those of the rows of a column for a given width.
+    Among several such columns, the widest is reduced. `lines` returns the numbers of lines of a column's rows
+    for a given width.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def narrowed(
 
 
 def folded(widths: Sequence[int], room: int, gap: str) -> list[list[int]]:
-    """Positions of columns in blocks that each fit beside others; at least one per block.
+    """Positions of columns in blocks that fit into the room; each block has at least one column.
 
     Examples
     --------
@@ -259,7 +260,7 @@ def folded(widths: Sequence[int], room: int, gap: str) -> list[list[int]]:
 
 
 def _wrapped(cell: str, width: int, side: str, *, head: bool, stub: bool) -> list[str]:
-    """Lines of a cell in a column."""
+    """The lines of a cell in a column of this width."""
     if len(cell) <= width or (side == "r" and not head):
         return [cell]
     indent = _INDENT if stub and side == "l" and not head and width > len(_INDENT) else ""
@@ -272,10 +273,11 @@ def _wrapped(cell: str, width: int, side: str, *, head: bool, stub: bool) -> lis
 def wrapped_row(
     cells: Sequence[str], widths: Sequence[int], aligns: str, gap: str, *, head: bool, spare: int = 0
 ) -> list[str]:
-    """Lines of one row: cells begin at its top, those of a head end at its bottom.
+    """Lines of a row, in which cells begin at the top, or, in a head, end at the bottom.
 
-    Cells on the left and heads wrap at blanks, those of side "w" after semicolons, and a word longer than its
-    column is broken. Continuation lines in the first column are indented. Remaining room is used after that.
+    Cells on the left and heads wrap at blanks, and cells of side "w" after semicolons. A word that is longer
+    than its column is broken. Continuation lines in the first column are indented. `spare` widens the gap
+    after the first column.
 
     Examples
     --------
@@ -302,7 +304,7 @@ def wrapped_row(
 
 
 def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
-    """Lines of tables below one another, equally wide, with one rule between two tables."""
+    """Lines of tables that are stacked, equally wide, and separated by a single rule."""
     laid = [table.text_lines(least) for table in tables]
     wide = max(len(line) for own in laid for line in own)
     lines: list[str] = []
@@ -324,7 +326,7 @@ def text_table(
     ruled: Sequence[int] = (),
     over: bool = False,
 ) -> LiteralTable:
-    """Table of literal cells, with a rule below some rows."""
+    """A table of literal cells with a rule below some rows."""
     # If a header were aligned differently from its column, statsmodels would split the tabular in two, so
     # LaTeX aligns both to the right.
     sides = aligns[1:].replace("w", "r") if headers is None else "r" * (len(aligns) - 1)
@@ -354,7 +356,7 @@ def _web_cell(tag: str, side: str) -> str:
 def plain_table(
     rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str, **layout: Any
 ) -> LiteralTable:
-    """Table of literal cells, with their natural width; `layout` is that of `text_table`."""
+    """A table of literal cells with their natural width; `layout` contains arguments of `text_table`."""
     top = None if headers is None else list(headers[1:])
     columns, stubs = [row[1:] for row in rows], [row[0] for row in rows]
     table = text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
@@ -365,12 +367,12 @@ def plain_table(
 
 
 def escape_markdown(text: str) -> str:
-    r"""Text with every character that Markdown would interpret made literal."""
+    r"""The text with all characters that Markdown would interpret made literal."""
     return literal(text).translate(_MARKDOWN)
 
 
 def markdown_table(table: SimpleTable) -> str:
-    """A table in Markdown, its headers in one row, which is empty if it has none."""
+    """A table in Markdown, with all headers in one row, which is empty if there are none."""
     rows = body_of(table)
     width = len(rows[0])
     rows.insert(0, joined_heads(table) or [""] * width)
@@ -382,7 +384,7 @@ def markdown_table(table: SimpleTable) -> str:
 def latex_float(
     title: str, tables: Sequence[SimpleTable], notes: Sequence[str], label: str | None = None
 ) -> str:
-    """Tables in LaTeX's `table` with booktabs; title and notes are LaTeX, one line per note below."""
+    """A LaTeX `table` with booktabs rules; title and notes are LaTeX, and notes have a line each."""
     parts = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{title}}}"]
     parts += [] if label is None else [rf"\label{{{label}}}"]
     for table in tables:
@@ -394,9 +396,9 @@ def latex_float(
 
 
 def great_table(title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> GT:
-    """The last table as a Great Table, next to those with the same rows.
+    """The last table as a Great Table, with columns of other tables that have the same rows.
 
-    Tables without a head contain facts, and come before the notes.
+    Tables without a head contain facts, which are placed before the notes.
     """
     try:
         from great_tables import GT, loc, style
@@ -432,7 +434,7 @@ def _heads(table: SimpleTable) -> list[list[str]]:
 
 
 def joined_heads(table: SimpleTable) -> list[str]:
-    """The head of each column in one text; empty for a table of facts."""
+    """The head of each column as one text; empty for a table of facts."""
     return [" ".join(filter(None, head)) for head in zip(*_heads(table), strict=True)]
 
 
@@ -448,7 +450,7 @@ def _columns(table: SimpleTable) -> list[tuple[tuple[str, ...], list[str]]]:
 
 
 def _web_text(text: str) -> str:
-    """A text in HTML, with braces that Great Tables does not interpret as units of measurement."""
+    """A text in HTML whose braces Great Tables does not interpret as units of measurement."""
     return html.escape(literal(text)).replace("{", "&#123;")
 
 
@@ -461,19 +463,19 @@ def _stubs(table: SimpleTable) -> list[str]:
 
 
 def _ruled_rows(table: SimpleTable) -> list[int]:
-    """Rows of the body with a rule below."""
+    """The rows of the body below which there is a rule."""
     body = [row for row in table if row.datatype != "header"]
     return [place for place, row in enumerate(body) if row.dec_below == _RULE]
 
 
 def _fact_line(table: SimpleTable) -> str:
-    """Names and values of a table of facts in one line."""
+    """The names and values in a table of facts, on one line."""
     pairs = [row[place : place + 2] for row in map(_cells, table) for place in range(0, len(row), 2)]
     return "; ".join(f"{name.removesuffix(':')}: {value}" for name, value in pairs if name)
 
 
 def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequence[str]]) -> tuple[str, ...]:
-    """Statements about several results, each once, preceded by its terms unless it applies to all."""
+    """Statements about several results, without repetition, each with its terms unless it applies to all."""
     said: dict[str, list[str]] = {}
     for name, result in zip(names, results, strict=True):
         for one in of(result):
@@ -494,7 +496,7 @@ def limit_heads(alpha: float) -> tuple[str, str]:
 
 
 def format_number(x: float) -> str:
-    """Number for a table: four decimals, or an exponent if decimals would be misleading."""
+    """A number for a table, with four decimals, or with an exponent if decimals would be misleading."""
     if not math.isfinite(x):
         return str(float(x))
     size = abs(x)
@@ -504,7 +506,7 @@ def format_number(x: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share in percent: one decimal, or two below 1%.
+    """A share in percent, with one decimal, or with two if it is below 1%.
 
     Examples
     --------
@@ -518,7 +520,7 @@ def percent(value: float) -> str:
 
 
 def format_pvalue(log_p: float) -> str:
-    """P-value for a table, even if it underflows."""
+    """A p-value for a table, even if it is too small for a double."""
     if math.isnan(log_p):
         return "nan"
     if log_p < -300.0 * math.log(10.0):
@@ -533,5 +535,5 @@ def format_pvalue(log_p: float) -> str:
 
 
 def format_statistic(x: float) -> str:
-    """Distance from the null in standard errors."""
+    """A distance from the null in standard errors, for a table."""
     return f"{x:.3f}" if not math.isfinite(x) or abs(x) < 1e4 else f"{x:.2e}"

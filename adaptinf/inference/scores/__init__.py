@@ -1,1 +1,1 @@
-"""From rounds to weighted scores, using arrays: outcome models, weights, means and their errors."""
+"""Weighted scores of rounds, computed from arrays: outcome models, weights, means and their errors."""

@@ -1,10 +1,10 @@
 """Scores of arms from sums by batch, with outcome models and weights fixed when a batch starts.
 
-The score of round t and an arm with propensity e is m + 1{arm chosen} (y - m) / e, where m is the prediction
+The score of an arm with propensity e in a round is m + 1{arm chosen} (y - m) / e, where m is the prediction
 of the arm's reward, and the estimate is sum h (score) / sum h. If m is the arm's mean over earlier batches,
-and h is one weight for all rounds of a batch, sums of (y - m)^j / e^p over the arm's rounds are sufficient.
-In the first batch, no reward is known in advance; there, m is the mean of the batch's other rounds, over all
-arms. With the batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
+and all rounds of a batch have the same weight h, sums of (y - m)^j / e^p over the arm's rounds are
+sufficient. In the first batch, no reward is known in advance, so m is the mean of the batch's other rounds,
+over all arms. With the batch's mean u, n rounds and z = y - u, this is m = u - z / (n - 1), and
 
     score = u - z / (n - 1) + n / (n - 1) 1{arm chosen} z / e.
 
@@ -34,10 +34,10 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 
 def earlier_means(count: FloatArray, total: FloatArray) -> FloatArray:
-    """Mean reward of each arm over the batches before each; of all arms before an arm's first reward.
+    """Mean reward of each arm over earlier batches; before its first reward, the mean of all arms.
 
-    Shapes: count, total (B, K), rewards and their sums; returns (B, K), the first row the first batch's own
-    mean.
+    Shapes: count, total (B, K), the numbers of rewards and their sums; returns (B, K). The first row is the
+    first batch's own mean.
     """
     before = np.zeros_like(count), np.zeros_like(total)
     for whole, part in zip(before, (count, total), strict=True):
@@ -51,7 +51,7 @@ def earlier_means(count: FloatArray, total: FloatArray) -> FloatArray:
 def batch_means(
     action: IntArray, reward: FloatArray, batch: IntArray, codes: IntArray, n_arms: int
 ) -> tuple[FloatArray, int]:
-    """Predictions for rows, and the first round with a weight.
+    """Predictions for the rows of a log, and the first round with a weight.
 
     Shapes: action, reward, batch (T,), codes (k,); returns (T, k).
     """
@@ -71,18 +71,18 @@ def batch_means(
 
 
 class ScoreProducts(NamedTuple):
-    """Sums of powers of scores minus the estimates, by batch and arm; cross (B, k, k), others (B, k)."""
+    """Sums of powers of scores minus estimates, by batch and arm; cross (B, k, k), others (B, k)."""
 
     third: FloatArray
     cross: FloatArray
 
 
 class ScoreParts(NamedTuple):
-    """Components of a batch's scores.
+    """Components of the scores of batches.
 
-    Shapes: level (B, k), the prediction shared by all rounds; gain (B,), the multiplier of residuals; loss
-    (B,), the multiplier of the rounds' own z; about (4, 4, B, k), sums of z^j / e^p of the arms' rounds;
-    whole (4, B), sums of z^j over all rounds.
+    Shapes: level (B, k), gain (B,), loss (B,), about (4, 4, B, k), whole (4, B). `level` is the prediction
+    that all rounds share, `gain` the factor of residuals, and `loss` the factor of a round's own z. `about`
+    contains sums of z^j / e^p over the arms' rounds, and `whole` sums of z^j over all rounds.
     """
 
     level: FloatArray
@@ -95,7 +95,7 @@ class ScoreParts(NamedTuple):
 def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool) -> ScoreMeans:
     """Estimates of arm means, and the quantities that tests and tables require.
 
-    Shapes: codes (k,), weights (B, k), 0 if an arm could not be chosen.
+    Shapes: codes (k,), weights (B, k), which are 0 if an arm could not be chosen.
 
     Without an outcome model (`augmented` is False), scores are relative to the origin of rewards.
     """
@@ -134,10 +134,10 @@ def slope_shares(rounds: FloatArray, share: FloatArray) -> FloatArray:
 def described_means(
     cells: Cells, codes: IntArray, h: FloatArray, found: tuple[FloatArray, FloatArray, FloatArray]
 ) -> ScoreMeans:
-    """Estimates, and the other quantities required for tests and tables.
+    """Estimates, and the other quantities that tests and tables require.
 
-    Shapes: codes (k,), h the weights (B, k), found the estimates above the centre (k,), their covariance
-    (k, k) and the sums of cubed contributions to their errors (k,).
+    Shapes: codes (k,), h (B, k), the weights. `found` contains the estimates minus the centre (k,), their
+    covariance (k, k), and sums of cubed contributions to their errors (k,).
     """
     estimate, covariance, cubes = found
     constant = negligible(np.sqrt(np.maximum(np.diag(covariance), 0.0)), estimate, cells.centre)
@@ -163,7 +163,7 @@ def described_means(
 
 
 def score_parts(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreParts:
-    """Components of the scores of some arms; codes has shape (k,)."""
+    """Components of the scores of these arms; codes has shape (k,)."""
     size = len(cells.rounds)
     gain, loss, whole = np.ones(size), np.zeros(size), np.zeros((4, size))
     if not augmented:
@@ -179,7 +179,7 @@ def score_parts(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreParts
 
 
 def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) -> ScoreProducts:
-    """Sums of the second and third powers of d - c z + a w, w = z / e in an arm's rounds; estimate (k,)."""
+    """Sums of squares and cubes of d - c z + a w, where w = z / e in an arm's rounds; estimate (k,)."""
     d, n = parts.level - estimate, rounds[:, None]
     a, c = parts.gain[:, None], parts.loss[:, None]
     about, squares, cubes = parts.about, parts.whole[2][:, None], parts.whole[3][:, None]
@@ -199,9 +199,9 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
 
 
 def arm_factors(codes: IntArray, n_arms: int, multiples: FloatArray | None = None) -> FloatArray:
-    """Factors of the arms in contrasts; codes (P, 2), the arm that comes first; returns (P, K).
+    """Factors of the arms in contrasts; codes (P, 2), first arm first; returns (P, K).
 
-    Multiples (P,) of the second arm are subtracted, 1 by default.
+    Multiples (P,) of the second arm are subtracted, by default 1.
     """
     found, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
     found[place, codes[:, 0]] += 1.0
@@ -210,19 +210,19 @@ def arm_factors(codes: IntArray, n_arms: int, multiples: FloatArray | None = Non
 
 
 def correlation_of(spread: FloatArray) -> FloatArray:
-    """Correlation from a covariance, 0 if a variance is 0; (P, P) to (P, P)."""
+    """Correlation from a covariance, with 0 for entries with variance 0; both (P, P)."""
     size = np.sqrt(np.diag(spread))
     scale = np.where(size > 0.0, size, 1.0)
     return np.asarray(spread / np.outer(scale, scale), dtype=np.float64)
 
 
 def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: ScoreMeans) -> ScoreMeans:
-    """The estimates, with errors for propensities replaced by the shares in each batch.
+    """The estimates, with errors for the case that shares in each batch replace propensities.
 
     Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), where w is
-    the batch's share of the rounds in all batches that have a weight; given the arms, its variance is sum w^2
-    s^2 / N with the batch's own s^2, or that of all batches if N is 1. Small batches have most of the weight,
-    so a common s^2 for all batches would not reflect the errors: skewed rewards would affect the estimate but
+    the batch's share of the rounds in all batches with a weight. Given the arms, its variance is sum w^2 s^2
+    / N, with the batch's own s^2, or that of all batches if N is 1. A common s^2 for all batches would not
+    reflect the errors, because small batches have much weight: skewed rewards would affect the estimate but
     not its standard error. Degrees of freedom are Satterthwaite's for equal variances.
     """
     about, used = cells.moments[0][..., codes], weights > 0.0
@@ -253,9 +253,9 @@ def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: Scor
 
 
 def lagged_weights(inverse: FloatArray, rounds: FloatArray, possible: BoolArray) -> FloatArray:
-    """One weight per batch for some arms, from the mean of sum(1 / e) in the previous batch; the first is 1.
+    """Weights of batches, from the mean of sum(1 / e) over arms in the previous batch; the first is 1.
 
-    Shapes: inverse (B, k), rounds, possible (B,), batches in which all of the arms could be chosen.
+    Shapes: inverse (B, k), rounds (B,), possible (B,), the batches in which all of the arms could be chosen.
     """
     mean = np.where(possible, inverse.sum(axis=1), 0.0) / rounds
     last = np.maximum.accumulate(np.where(possible, np.arange(len(rounds)), -1))

@@ -1,6 +1,6 @@
-"""Inverse-propensity scores for arm means, with outcome models that only use the past, and their weights.
+"""Inverse-propensity scores for arm means, with outcome models that use only the past, and weights.
 
-All weights of a round are known before its arm is drawn, given the propensities: they stabilise the variance.
+Given the propensities, all weights of a round are known before its arm is drawn. They stabilise the variance.
 
 References
 ----------
@@ -21,16 +21,17 @@ from adaptinf.inference.inputs.rounds import possible_rounds, propensities_befor
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Fixed = Literal["round", "round before", "batch"]
-"""Propensities that determine a round's weight: its own, the previous round's, or the previous batch's."""
+"""Which propensities determine a round's weight: its own, or those of the previous round or batch."""
 _ROWS = 1 << 16
-"""Number of rounds processed at once."""
+"""Number of rounds that are processed at a time."""
 LAGGED = "lagged"
-"""Square roots of the previous round's propensities, which the current round's context has not affected."""
+"""Weights that are square roots of the previous round's propensities, which the round's context cannot
+affect."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmScores:
-    """Scores of k arms, relative to the origin about which they are summed, and their weights.
+    """Scores of k arms, relative to the origin of their sums, and weights.
 
     Shapes: chosen, scores, weights (T, k).
     """
@@ -47,7 +48,7 @@ def indicators(action: IntArray, codes: IntArray) -> FloatArray:
 
 
 def running_means(chosen: FloatArray, reward: FloatArray) -> FloatArray:
-    """Mean reward of every arm over the rounds before each round; 0 before an arm's first one.
+    """Mean reward of every arm over the rounds before each round; 0 before an arm's first reward.
 
     Shapes: chosen (T, k), reward (T,); returns (T, k).
     """
@@ -58,7 +59,7 @@ def running_means(chosen: FloatArray, reward: FloatArray) -> FloatArray:
 
 
 class Past(NamedTuple):
-    """Earlier rounds: number and sum of each arm's rewards, (k,) each, and of all rewards."""
+    """Earlier rounds: numbers and sums of each arm's rewards, shapes (k,), and of all rewards."""
 
     counts: FloatArray
     sums: FloatArray
@@ -67,14 +68,14 @@ class Past(NamedTuple):
 
 
 def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
-    """Prediction from earlier rounds: the arm's mean or, before its first round, that of all arms.
+    """Predictions from earlier rounds: the arm's mean or, before its first round, that of all arms.
 
     Shapes: chosen (T, k), reward (T,); returns (T, k).
 
-    A constant that is added to all rewards is added to every prediction, except in the first round. In that
-    round, no reward is known: its row is 0, and its weight must be 0 as well; otherwise, rewards that are all
-    far from 0 would contribute noise. Every row is computed without the rewards of its round and later
-    rounds, so scores stay unbiased.
+    A constant that is added to all rewards is added to every prediction except in the first round. In the
+    first round, no reward is known, so its row is 0. Its weight must also be 0; otherwise, rewards that are
+    all far from 0 would contribute noise. Rows are computed without the rewards of the same and later rounds,
+    so scores are unbiased.
     """
     return predictions_after(chosen, reward)[0]
 
@@ -101,17 +102,17 @@ def predictions_after(
 
 
 def origin_of(reward: FloatArray, outcome: object) -> float:
-    """Origin of the sums of scores: a reward, for precision; 0 for scores that depend on the origin."""
+    """Origin of the sums of scores: a reward, for precision, or 0 if scores depend on the origin."""
     return float(reward[0]) if len(reward) > 0 and outcome is not None else 0.0
 
 
 def first_weighted(outcome: object, start: int | None) -> int:
-    """First round with a weight: 1 for running means, without data at round 0; otherwise 0 by default."""
+    """First round with a weight: 1 for running means, which have no data at round 0; else 0 by default."""
     return int(isinstance(outcome, str)) if start is None else start
 
 
 def ipw_scores(chosen: FloatArray, reward: FloatArray, propensity: FloatArray) -> FloatArray:
-    """Inverse-propensity scores: the reward over the propensity if the arm was chosen, otherwise 0.
+    """Inverse-propensity scores: the reward divided by the propensity if the arm was chosen, otherwise 0.
 
     Shapes: chosen (T, k), reward, propensity (T,); returns (T, k).
     """
@@ -142,13 +143,13 @@ def arm_scores(
     start: int | None = None,
     jointly: bool = False,
 ) -> ArmScores:
-    """Choices of arms, their scores (IPW if `outcome` is None), and weights for these.
+    """Indicators of the chosen arms, their scores (IPW if `outcome` is None), and weights.
 
     Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T, k), or (T,) if
     all arms share them, outcome (T, k).
 
-    Rounds before `start` (see `first_weighted`), for which an outcome model had no reward, have weight 0; so
-    do those in which an arm (any of the arms, if requested jointly) could not be chosen.
+    Rounds before `start` (see `first_weighted`), for which an outcome model had no reward, have weight 0. The
+    same applies to rounds in which the arm (or any of the arms, if requested jointly) could not be chosen.
     """
     chosen = indicators(action, codes)
     origin = origin_of(reward, outcome)
@@ -178,18 +179,16 @@ def uniform_weights(n_rounds: int, n_arms: int) -> FloatArray:
 
 
 def sqrt_weights(propensities: FloatArray) -> FloatArray:
-    """Constant-allocation weights: square roots of the propensities; propensities (T, k); returns (T, k)."""
+    """Constant-allocation weights, which are square roots of the propensities; takes and returns (T, k)."""
     return np.asarray(np.sqrt(propensities), dtype=np.float64)
 
 
 def combined_weights(propensities: FloatArray) -> FloatArray:
-    """One weight for all arms: the square root of 1 / sum(1 / e), 0 if one of them has propensity 0.
+    """One weight for all arms: the square root of 1 / sum(1 / e), or 0 if an arm has propensity 0.
 
-    Shapes: propensities (T, k); returns (T,).
-
-    A difference of two scores has a variance close to sigma^2 (1 / e1 + 1 / e0), which the weight equalises.
-    Because it is the same for both arms, effects common to both rewards in a round cancel in the weighted
-    difference.
+    Shapes: propensities (T, k); returns (T,). The difference between two scores has a variance close to
+    sigma^2 (1 / e1 + 1 / e0), which the weight equalises. Because it is the same for both arms, effects
+    common to both rewards in a round cancel in the weighted difference.
     """
     found = _inverse_sums(propensities)
     np.sqrt(found, out=found)
@@ -197,12 +196,10 @@ def combined_weights(propensities: FloatArray) -> FloatArray:
 
 
 def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
-    """Whether a round's values depend on no context other than its cell, as far as they show.
+    """Whether a round's values do not appear to depend on any context other than its cell.
 
-    Shapes: values (T, k), cell, batch (T,); all rounds are in one cell if `cell` is None.
-
-    This holds if they are constant within each cell (a group, or a combination of contexts), or within each
-    batch of a cell.
+    Shapes: values (T, k), cell, batch (T,); all rounds are in one cell if `cell` is None. The values must be
+    constant within each cell (a group, or a combination of contexts), or within each batch of a cell.
     """
     if bool(stays(values, cell).all()):
         return True
@@ -212,7 +209,7 @@ def stays_in_cells(values: FloatArray, cell: IntArray | None, batch: IntArray | 
 
 
 def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntArray | None) -> bool:
-    """Whether combined weights from a round's own propensities depend on no context other than its cell.
+    """Whether combined weights from a round's own propensities do not depend on contexts except its cell.
 
     Shapes: propensities (T, k), cell, batch (T,); all rounds are in one cell if `cell` is None.
     """
@@ -220,7 +217,7 @@ def combined_stays(propensities: FloatArray, cell: IntArray | None, batch: IntAr
 
 
 def _batches_of_cells(cell: IntArray, batch: IntArray) -> IntArray:
-    """Indices of the batches in each cell, by cell and then by batch; cell (T,), batch (T,)."""
+    """A code for each combination of cell and batch, ordered by cell and then by batch; shapes (T,)."""
     return np.asarray(cell * (int(batch.max(initial=0)) + 1) + batch, dtype=np.int64)
 
 
@@ -229,7 +226,7 @@ def lagged_combined_weights(
 ) -> FloatArray:
     """Combined weights from the mean of sum(1 / e) in the cell's previous batch; a cell's first weight is 1.
 
-    Shapes: propensities (T, k), batch (T,), numbered in order, cell (T,); returns (T,).
+    Shapes: propensities (T, k), batch (T,), with ordered numbers, cell (T,); returns (T,).
 
     If contexts affect propensities within a batch, a weight computed from a round's own propensities would
     weight contexts unequally. Rounds in which an arm has propensity 0 have weight 0 and are not included in
@@ -254,7 +251,7 @@ def lagged_combined_weights(
 
 
 def _inverse_sums(propensities: FloatArray) -> FloatArray:
-    """Sums of 1 / e over the arms, infinite if one is 0; propensities (T, k); returns (T,)."""
+    """Sums of 1 / e over the arms; infinite if a propensity is 0; propensities (T, k); returns (T,)."""
     total = np.zeros(len(propensities))
     with np.errstate(divide="ignore"):
         for start in range(0, len(total), _ROWS):  # Blocks of rows avoid a temporary array of all rounds.
@@ -269,8 +266,8 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
 
     Shapes: propensities (T, k); returns (T, k).
 
-    The share interpolates between two possible futures of an arm: always chosen (probability e), or chosen
-    only as often as the floor requires (probability 1 - e).
+    The share interpolates between two possible futures of an arm: it is always chosen (with probability e),
+    or it is chosen only as often as the floor requires (with probability 1 - e).
     """
     floored, always = two_point_shares(len(propensities), decay)
     share = (1.0 - propensities) * floored[:, None] + propensities * always[:, None]
@@ -282,9 +279,9 @@ def two_point_weights(propensities: FloatArray, decay: float) -> FloatArray:
 
 
 def two_point_shares(n_rounds: int, decay: float) -> tuple[FloatArray, FloatArray]:
-    """Shares of the remaining variance budget in the two futures considered by two-point allocation.
+    """Shares of the remaining variance budget in the two futures that two-point allocation considers.
 
-    Returns shape floored, always (T,).
+    Returns two arrays of shape (T,): for an arm at its floor, and for an arm that is always chosen.
     """
     if not 0.0 <= decay < 1.0:
         raise ParameterError("two-point weights", [f"decay must be in [0, 1), got {decay!r}"])
@@ -294,9 +291,9 @@ def two_point_shares(n_rounds: int, decay: float) -> tuple[FloatArray, FloatArra
 
 
 def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArray:
-    """Mean of 1 / e in the last earlier batch in which the arm was possible; before that, of a fair draw.
+    """Mean of 1 / e in the last earlier batch in which the arm was possible, or initially of a fair draw.
 
-    Shapes: mean, known (B, k), whether an arm was possible; returns (B, k).
+    Shapes: mean, known (B, k); returns (B, k). `known` is whether the arm was possible.
     """
     number = np.arange(len(mean))[:, None]
     last = np.maximum.accumulate(np.where(known, number, -1), axis=0)
@@ -306,10 +303,9 @@ def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArr
 
 
 def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
-    """Harmonic means of each arm's propensities in the previous batch, shape (T, k).
+    """Harmonic mean of each arm's propensities in the previous batch, shape (T, k).
 
-    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible are not included in its
-    mean.
+    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible are left out of its mean.
     """
     size = int(batch.max(initial=-1)) + 1
     possible = propensities > 0.0

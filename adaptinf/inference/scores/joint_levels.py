@@ -1,4 +1,4 @@
-"""Levels of arms with shared weights: pairwise contrasts, projected on the arms, at the period's mean.
+"""Levels of arms with shared weights: pairwise contrasts, projected on arms and shifted to a mean.
 
 With h_t = (1 / e_i + 1 / e_j)^(-1/2), 0 if one of the two arms could not be chosen, the contrast of arms i
 and j is
@@ -7,12 +7,12 @@ and j is
 
 in which effects common to both arms cancel. The levels d solve the normal equations of the least-squares fit
 of d_i - d_j to delta_ij with weights (sum h_t)^2, which are close to the contrasts' precisions, so
-differences of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk -
-d_k), in which all rounds have equal weight: v_t divides one unit among the arms that could be chosen in round
-t, in proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over the
-period, including those of arms that were added or removed. Arms that are not connected by a chain of common
-rounds are shifted separately. All of this is linear in the scores, given the weights, so the contribution of
-a round to the errors of all levels is known, and with it their covariance.
+differences of levels are averages of contrasts. Levels are shifted by c = mean over t of sum_k v_tk (score_tk
+- d_k), in which all rounds have equal weight: v_t divides one unit among the arms that could be chosen in
+round t, in proportion to w_k = 1 / sum_t(1 / e_tk). If arms drift in parallel, d + c are the arms' means over
+the period, including those of arms that were added or removed. Arms that are not connected by a chain of
+common rounds are shifted separately. Given the weights, all levels are linear in the scores, so the
+contribution of a round to their errors is known, and with it the covariance.
 
 References
 ----------
@@ -49,13 +49,13 @@ from adaptinf.inference.scores.means import (
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 JOINT = "joint"
-"""Weights shared by the arms of a table."""
+"""The name of the weights that the arms of a table share."""
 _MOST = 1_000_000_000
-"""Rounds (or batches) times squared number of arms up to which all pairs are compared."""
+"""Largest number of rounds (or batches) times the squared number of arms for comparing all pairs."""
 _SMALL = 500_000
-"""Pairs times rounds up to which NumPy is fast enough that loading Numba does not pay off."""
+"""Largest number of pairs times rounds for which NumPy is faster than loading Numba."""
 _FEWEST_ALIKE = 0.125
-"""Number of stretches with equal weights, as a share of rounds, up to which each is processed in one step."""
+"""Stretches with equal weights are processed in one step if their number is at most this share of rounds."""
 # With up to this many columns, a matrix product column by column is faster than BLAS.
 _NARROW = 6
 # A block of rounds has this many numbers, half a megabyte, and stays in the processor's cache.
@@ -63,11 +63,11 @@ _CELLS = 1 << 16
 
 
 class Rounds(NamedTuple):
-    """Consecutive rounds, shapes (n, k), time (n,).
+    """Consecutive rounds; time has shape (n,), and all other arrays have shape (n, k).
 
-    `gain` is the coefficient of a score's own reward, 1 / e in an arm's own rounds; `inverse` is 1 / e for
-    the propensities that fix the weights, infinite if an arm could not be chosen, and `possible` indicates
-    whether it could; `time` runs from -1/2 to 1/2.
+    `gain` is the coefficient of a score's own reward, which is 1 / e in an arm's own rounds. `inverse` is 1 /
+    e for the propensities that fix the weights, and infinite if an arm could not be chosen; `possible`
+    indicates whether it could. `time` runs from -1/2 to 1/2.
     """
 
     scores: FloatArray
@@ -78,13 +78,13 @@ class Rounds(NamedTuple):
 
 
 Pieces = Callable[[bool], Iterator[Rounds]]
-"""Regenerates the rounds of a log, piece by piece, with or without scores."""
+"""A function that generates the rounds of a log piece by piece, with or without scores."""
 Tabled = tuple[FloatArray, FloatArray, FloatArray]
-"""Rewards of the arms, their sums, and the smallest propensities, (k,) each."""
+"""For each arm, the number of rewards, their sum, and the smallest propensity; shapes (k,)."""
 
 
 class LogRounds(NamedTuple):
-    """The rounds of a log, their number, columns of tables about the arms, and the origin of scores."""
+    """The rounds of a log and their number, columns of tables about arms, and the origin of scores."""
 
     pieces: Pieces
     number: int
@@ -92,7 +92,7 @@ class LogRounds(NamedTuple):
     origin: float = 0.0
 
     def of_arms(self, places: IntArray) -> LogRounds:
-        """The rounds, restricted to some of the arms; places has shape (m,)."""
+        """The rounds with only the arms at these positions; places has shape (m,)."""
 
         def some(scored: bool) -> Iterator[Rounds]:
             for piece in self.pieces(scored):
@@ -107,8 +107,8 @@ class LogRounds(NamedTuple):
 class Pairs:
     """Pairs of arms that are compared; first, second (P,), out of `size` arms.
 
-    `order` contains the pairs by arm (first arms, then second arms), their signs, and where each arm's pairs
-    begin; `compiled` indicates whether sums over them justify loading Numba.
+    `order` contains the pairs sorted by arm (first arms, then second arms), their signs, and the position at
+    which each arm's pairs begin. `compiled` indicates whether sums over pairs justify loading Numba.
     """
 
     first: IntArray
@@ -135,7 +135,7 @@ class Pairs:
         sums += [h.sum(axis=0), np.einsum("np,np->p", h, self.gaps(piece.scores)), piece.time @ h]
 
     def gather(self, piece: Rounds, projection: Projection) -> FloatArray:
-        """Errors of contrasts by arm, their coefficients of rewards, and their slopes in time; (3, n, k)."""
+        """By arm, contributions to errors of contrasts, coefficients of rewards and slopes; (3, n, k)."""
         if self.compiled:
             found = np.zeros((3, *piece.scores.shape))
             if (stretches := _stretches(piece.inverse)) is not None:
@@ -153,7 +153,7 @@ class Pairs:
         return np.array([self.gathered(part) for part in (errors, pull * self.gaps(piece.gain), slopes)])
 
     def _gather_alike(self, piece: Rounds, rows: slice, projection: Projection, found: FloatArray) -> None:
-        """Fill in rounds whose pairs all have the same weights: products with their matrices; (3, n, k)."""
+        """Fill in rounds whose weights are all the same, by products with matrices; found (3, n, k)."""
         pull = self.weights(piece.inverse[rows.start : rows.start + 1])[0] * projection.factor
         late = pull * projection.centre
         both = np.array([pull, late])
@@ -168,14 +168,14 @@ class Pairs:
         found[2, rows] = piece.time[rows, None] * errors - moved
 
     def _matrix(self, values: FloatArray, sign: float) -> FloatArray:
-        """Values of pairs by both arms, and by the second and the first with a sign; (m, P) to (m, k, k)."""
+        """Matrices (m, k, k) of pairs' values (m, P), with reversed pairs multiplied by `sign`."""
         found = np.zeros((len(values), self.size, self.size))
         found[:, self.first, self.second] = values
         found[:, self.second, self.first] = sign * values
         return found
 
     def weights(self, inverse: FloatArray) -> FloatArray:
-        """Weights h of the pairs; inverse (n, k), returns (n, P)."""
+        """The weights h of the pairs; inverse (n, k), returns (n, P)."""
         found = inverse[:, self.first]
         found += inverse[:, self.second]
         np.sqrt(found, out=found)
@@ -186,7 +186,7 @@ class Pairs:
         return np.asarray(values[:, self.first] - values[:, self.second])
 
     def gathered(self, values: FloatArray) -> FloatArray:
-        """Values of pairs, added to their first arms and subtracted from their second; (n, P) to (n, k)."""
+        """Sums by arm (n, k) of pairs' values (n, P), which are subtracted for second arms."""
         if self.size == 1:
             return np.zeros((len(values), 1))
         place, sign, starts = self.order
@@ -194,7 +194,7 @@ class Pairs:
 
 
 def _stretches(inverse: FloatArray) -> list[slice] | None:
-    """Consecutive rounds with the same inverses, or None if most rounds differ; inverse (n, k)."""
+    """Stretches of rounds with the same inverses, or None if there are too many; inverse (n, k)."""
     starts = [0, *moves(inverse, None).tolist(), len(inverse)]
     if len(starts) - 1 > _FEWEST_ALIKE * len(inverse):
         return None
@@ -202,7 +202,7 @@ def _stretches(inverse: FloatArray) -> list[slice] | None:
 
 
 def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
-    """All pairs of arms or, if there are many, those with the most-pulled arm; pulls has shape (k,)."""
+    """All pairs of arms or, if these are too many, those with the most-pulled arm; pulls (k,)."""
     size = len(pulls)
     if too_many(size, rounds):
         most = int(np.argmax(pulls))
@@ -219,7 +219,7 @@ def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
 
 
 def too_many(size: int, rounds: int) -> bool:
-    """Whether arms are compared only with the most-pulled one."""
+    """Whether all pairs are too many, so that arms are compared only with the most-pulled arm."""
     return size * size * rounds > _MOST
 
 
@@ -227,8 +227,8 @@ def too_many(size: int, rounds: int) -> bool:
 class Totals:
     """Sums over all rounds.
 
-    Shapes: weight, gap, moment (P,), sums of h, h (score_i - score_j) and h times time; share (C, k), sums of
-    v; level, rounds (C,), sums of v times scores, and rounds in which an arm of the component was possible.
+    Shapes: weight, gap, moment (P,), sums of h, h (score_i - score_j) and h times time, share (C, k), level
+    (C,), sums of v and of v times scores, rounds (C,), in which an arm of the component was possible.
     """
 
     weight: FloatArray
@@ -241,11 +241,11 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projection:
-    """Levels, and the linear map from scores to levels.
+    """The levels, and the linear map from scores to levels.
 
     Shapes: levels (k,), contrast, factor, centre (P,), the pairs' estimates, the weights of their equations
-    and their mean times; member (k, C), the component of each arm; rounds (C,); carry (k, k + C), the
-    contributions of a round's r and u to the errors of the levels (see `parts_of`).
+    and their mean times, member (k, C), the component of each arm, rounds (C,), carry (k, k + C). `carry`
+    maps a round's r and u to errors of the levels (see `parts_of`).
     """
 
     pairs: Pairs
@@ -260,7 +260,7 @@ class Projection:
 
 
 def components_of(pairs: Pairs, linked: BoolArray) -> FloatArray:
-    """Which arms are connected by common rounds, directly or not; linked (P,), returns (k, C), 0 or 1."""
+    """Which arms are connected by common rounds, directly or indirectly; linked (P,), returns (k, C)."""
     root = np.arange(pairs.size)
     for first, second in zip(pairs.first[linked], pairs.second[linked], strict=True):
         if root[first] != root[second]:
@@ -269,7 +269,7 @@ def components_of(pairs: Pairs, linked: BoolArray) -> FloatArray:
 
 
 def level_shares(possible: BoolArray, weight: FloatArray, member: FloatArray) -> FloatArray:
-    """Shares v of the arms in a round's level, summing to 1 in each component, or 0 if no arm was possible.
+    """Shares v of the arms in a round's level, which sum to 1 in each component with possible arms.
 
     Shapes: possible (n, k), weight (k,), member (k, C); returns (n, k).
     """
@@ -321,7 +321,7 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
 
 
 class Parts(NamedTuple):
-    """Contributions to errors of levels, coefficients of the rewards, and slopes; (n, k) each."""
+    """Contributions to errors of levels, coefficients of rewards, and slopes; all shapes (n, k)."""
 
     influence: FloatArray
     coefficient: FloatArray
@@ -329,10 +329,10 @@ class Parts(NamedTuple):
 
 
 def parts_of(projection: Projection, piece: Rounds) -> Parts:
-    """Contributions of rounds.
+    """Contributions of rounds to the errors of levels.
 
-    With r = sum over pairs of factor h (score_i - score_j - delta) (added at i, subtracted at j) and u the
-    round's contribution to the shift, `carry` combines both into errors of levels.
+    Let r be the sum over pairs of factor h (score_i - score_j - delta), added for i and subtracted for j, and
+    let u be the round's contribution to the shift. `carry` combines both into errors of levels.
     """
     r, given, slope = projection.pairs.gather(piece, projection)
     v = level_shares(piece.possible, projection.weight, projection.member)
@@ -344,7 +344,7 @@ def parts_of(projection: Projection, piece: Rounds) -> Parts:
 
 
 def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Product of many short rows with a small matrix, for which BLAS is slow; (n, a), (a, b) to (n, b)."""
+    """Product of many short rows (n, a) and a small matrix (a, b), for which BLAS is slow; returns (n, b)."""
     if max(matrix.shape) > _NARROW:
         return np.asarray(rows @ matrix)
     found = np.zeros((len(rows), matrix.shape[1]))
@@ -355,7 +355,7 @@ def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
 
 
 def projected(rounds: LogRounds) -> Projection:
-    """The levels of arms, all of which have rewards."""
+    """Compute the levels of arms that all have rewards."""
     pairs = pairs_of(rounds.tabled[0], rounds.number)
     cost, linked = np.zeros(pairs.size), np.zeros(len(pairs.first), dtype=bool)
     for piece in rounds.pieces(False):
@@ -378,7 +378,7 @@ def projected(rounds: LogRounds) -> Projection:
 def joint_means(rounds: LogRounds) -> ScoreMeans:
     """Levels of arms, and the quantities that tests and tables require.
 
-    Arms without a reward have NaN, and do not affect the levels of the others.
+    The levels of arms without a reward are NaN, and these arms do not affect the other levels.
     """
     there = np.flatnonzero(rounds.tabled[0] > 0.0)
     if len(there) < len(rounds.tabled[0]):
@@ -390,12 +390,12 @@ def joint_means(rounds: LogRounds) -> ScoreMeans:
 
 
 def joint_scores(rounds: LogRounds) -> FloatArray:
-    """Scores of all rounds, (T, k)."""
+    """The scores of all rounds, shape (T, k)."""
     return np.concatenate([one.scores for one in rounds.pieces(True)]) + rounds.origin
 
 
 def joint_rows(rounds: LogRounds, part: Literal["influence", "coefficient"]) -> FloatArray:
-    """One of the `Parts` of all rounds, (T, k); NaN for arms without rewards."""
+    """One of the `Parts` for all rounds, shape (T, k); NaN for arms without rewards."""
     there = np.flatnonzero(rounds.tabled[0] > 0.0)
     some = rounds.of_arms(there)
     projection = projected(some)
@@ -407,9 +407,9 @@ def joint_rows(rounds: LogRounds, part: Literal["influence", "coefficient"]) -> 
 def expected_spread(
     chosen: FloatArray, fixed: FloatArray, propensities: FloatArray, times: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Variances of levels relative to that of one reward, and degrees of freedom, from some rounds of a log.
+    """Variances of levels relative to that of a reward, and degrees of freedom, from a subset of rounds.
 
-    Shapes: chosen, fixed, propensities (n, k), `times` as many rounds as these; returns (k,), (k,).
+    Shapes: chosen, fixed, propensities (n, k); returns (k,), (k,). The log has `times` as many rounds.
     """
     pulls, time = chosen.sum(axis=0), middles(np.ones(len(chosen)))
     gain = np.divide(chosen, propensities, out=np.zeros_like(chosen), where=chosen > 0.0)
@@ -424,10 +424,11 @@ def expected_spread(
 class Spread:
     """Sums of contributions to the errors of levels, and of the levels' coefficients of rewards.
 
-    Shapes: covariance (k, k), cubes (k,), for contributions; powers (3, k), sums of squared, cubed and fourth
-    powers of the coefficients of all rewards; own (2, k), sums over an arm's own rewards of absolute
-    coefficients and of their squares; slope (2, k), sums of the slopes in time and of their squares; used
-    (k,), rounds with a weight.
+    Shapes: covariance (k, k), cubes (k,), powers (3, k), own (2, k), slope (2, k), used (k,). `covariance`
+    and `cubes` are sums of products and cubes of contributions. `powers` contains sums of the second, third
+    and fourth powers of the coefficients of all rewards, and `own` sums over an arm's own rewards of absolute
+    coefficients and of their squares. `slope` contains sums of the slopes in time and of their squares, and
+    `used` numbers of rounds with a weight.
     """
 
     covariance: FloatArray
@@ -439,12 +440,12 @@ class Spread:
 
     @classmethod
     def empty(cls, size: int) -> Spread:
-        """Nothing added yet."""
+        """Sums to which nothing has been added yet."""
         powers, own, slope = (np.zeros((rows, size)) for rows in (3, 2, 2))
         return cls(np.zeros((size, size)), np.zeros(size), powers, own, slope, np.zeros(size))
 
     def add(self, parts: Parts, piece: Rounds) -> None:
-        """Add up some rounds."""
+        """Add the contributions of a piece of rounds."""
         influence, coefficient, slopes = parts
         self.covariance += influence.T @ influence
         self.cubes += np.einsum("nk,nk,nk->k", influence, influence, influence)
@@ -457,7 +458,7 @@ class Spread:
 
 
 def described_levels(projection: Projection, spread: Spread, tabled: Tabled, origin: float) -> ScoreMeans:
-    """Levels with their errors, degrees of freedom and other columns of tables."""
+    """The levels with their errors, degrees of freedom and other columns of tables."""
     pulls, successes, smallest = tabled
     covariance, levels = spread.covariance, projection.levels
     constant = negligible(np.sqrt(np.diag(covariance)), levels, origin)
@@ -484,7 +485,7 @@ def described_levels(projection: Projection, spread: Spread, tabled: Tabled, ori
 
 
 def scattered(found: ScoreMeans, places: IntArray, tabled: Tabled) -> ScoreMeans:
-    """The estimates for some arms, placed among those for all; places has shape (m,)."""
+    """The estimates at these positions among those of all arms; places has shape (m,)."""
     pulls, successes, smallest = tabled
 
     def put(values: FloatArray, fill: float) -> FloatArray:
@@ -522,8 +523,8 @@ def round_pieces(
 ) -> LogRounds:
     """The rounds of a log, scored piece by piece.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), time (T,), fixed (T, k),
-    the propensities that fix the weights, by default the rounds' own; outcome (T, k).
+    Shapes: action, reward, propensity (T,), propensities (T, K), codes (k,), time (T,), fixed (T, k), outcome
+    (T, k). `fixed` contains the propensities that fix the weights, by default the rounds' own.
     """
     origin, first = origin_of(reward, outcome), first_weighted(outcome, start)
     n_rounds, size = len(action), len(codes)
@@ -571,14 +572,14 @@ def rounds_of(
     possible: BoolArray,
     time: FloatArray,
 ) -> Rounds:
-    """Rounds with inverses of the propensities that fix their weights; fixed (n, k), time (n,)."""
+    """Rounds with the inverses of the propensities that fix their weights; fixed (n, k), time (n,)."""
     with np.errstate(divide="ignore"):
         inverse = np.where(possible, 1.0 / fixed, np.inf)
     return Rounds(scores, gain, inverse, possible, time)
 
 
 def whole_pieces(rounds: Rounds) -> Pieces:
-    """Rounds that are scored together, in pieces."""
+    """The pieces of rounds that have been scored together."""
     step = _piece(rounds.scores.shape[1], len(rounds.time))
 
     def pieces(scored: bool) -> Iterator[Rounds]:

@@ -1,7 +1,8 @@
-"""Levels of arms with shared weights, from sums by batch, where a pair has one weight per batch.
+"""Levels of arms with shared weights, from sums by batch, where each pair has one weight per batch.
 
-Scores are linear in a round's reward, and levels are linear in scores: the contributions of a batch's rounds
-to the errors of levels follow from sums of powers of rewards over powers of propensities, as for single arms.
+Scores are linear in a round's reward, and levels are linear in scores. As for single arms, the contributions
+of a batch's rounds to the errors of levels therefore follow from sums of powers of rewards divided by powers
+of propensities.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batches:
-    """Batches of rounds with the scores of some arms.
+    """Batches of rounds with the scores of the arms with these codes.
 
-    Shapes: rounds (B,), inverse, possible (B, k), means of 1 / e that fix the weights, infinite if an arm
-    could not be chosen, and whether it could; codes (k,).
+    Shapes: rounds (B,), inverse, possible (B, k), codes (k,). `inverse` contains the means of 1 / e that fix
+    the weights, infinite if an arm could not be chosen, and `possible` whether it could.
     """
 
     products: Products
@@ -54,12 +55,12 @@ class Batches:
         return middles(self.rounds)
 
     def sums(self, reward: FloatArray) -> FloatArray:
-        """Sums of an outcome's scores, shape (B, k); reward (D,) contains coefficients of v."""
+        """Sums of an outcome's scores, shape (B, k); reward (D,) contains the coefficients of v."""
         own, gain = (np.einsum("bkdx,d->bkx", part[:, self.codes], reward) for part in self.scores)
         return totals(self.products, Forms(own, gain[:, :, None], self.codes[:, None]))
 
     def project(self, reward: FloatArray) -> Projection:
-        """Levels for an outcome; reward (D,) contains coefficients of v."""
+        """The levels for an outcome; reward (D,) contains the coefficients of v."""
         pulls = self.products.table[0, 0, 0, 0].sum(axis=0)[self.codes]
         pairs, n = pairs_of(pulls, len(self.rounds)), self.rounds[:, None]
         h, first = pairs.weights(self.inverse), self.sums(reward)
@@ -78,9 +79,10 @@ class Batches:
         return project(pairs, found, member, weight)
 
     def forms(self, reward: FloatArray) -> Iterator[tuple[IntArray, FloatArray, Forms]]:
-        """Coefficients of scores in the levels, and contributions to their errors, some batches at a time.
+        """Coefficients of scores in levels, and contributions to errors, for blocks of batches.
 
-        Shapes: reward (k, D), by level; numbers of batches (b,), matrix (b, k, k).
+        Shapes: reward (k, D), by level. Each block consists of positions of batches (b,), coefficients (b, k,
+        k) and the contributions.
         """
         every = [self.project(entry) for entry in np.eye(self.products.size)]
         contrast, levels = (
@@ -136,9 +138,9 @@ class Batches:
 
 
 def batch_levels(cells: Cells, batches: Batches, pulled: tuple[FloatArray, FloatArray]) -> ScoreMeans:
-    """Levels of arms, and the quantities required for tests and tables; pulled (k,) each, rewards and sums.
+    """Levels of arms, and the quantities for tests and tables; pulled has numbers and sums of rewards (k,).
 
-    Arms without a reward get NaN and do not affect the others' levels.
+    The levels of arms without a reward are NaN, and these arms do not affect the other levels.
     """
     pulls, successes = pulled
     smallest = np.where(batches.possible, cells.smallest[:, batches.codes], np.inf).min(

@@ -22,14 +22,14 @@ from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 FEW_SCORES = 100_000
-"""Number of scores up to which NumPy is fast enough that loading Numba does not pay off."""
+"""Largest number of scores for which NumPy is faster than loading Numba."""
 ROUNDING = 1e-14
-"""Standard errors below this share of the estimate are rounding errors of constant scores."""
+"""Standard errors below this share of the estimate are regarded as rounding errors of constant scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleMeans:
-    """Unweighted means of the arms' rewards, `above` an origin; count, above, std_error (K,)."""
+    """Unweighted means of the arms' rewards, stored relative to an origin; all shapes (K,)."""
 
     count: FloatArray
     above: FloatArray
@@ -62,12 +62,11 @@ class WeightedMeans:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitErrors:
-    """Clustered errors for k estimates, and the number of units behind them.
+    """Clustered errors for k estimates, and the numbers of units on which they are based.
 
-    Shapes: covariance (k, k), freedom, units, events (k,).
-
-    `units` have a round used for the estimate, `events` are those among them with an event (infinite if
-    rewards have none). If fewer than 5 have an event, the covariance is NaN.
+    Shapes: covariance (k, k), freedom, units, events (k,). `units` counts the units with a round that is used
+    for the estimate, and `events` those among them that have an event (infinite if rewards have no events).
+    If fewer than 5 units have an event, the covariance is NaN.
     """
 
     covariance: FloatArray
@@ -83,13 +82,13 @@ class ScoreMeans:
     Shapes: above (k,), covariance (k, k), pulls, successes, ess, freedom, min_propensity, used, skewness,
     unevenness (k,).
 
-    The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
-    over the rounds of an arm, where w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
-    `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
-    arm, where g = h / e. For weights that arms share, `movement` is the p-value for slopes over time of the
-    arms' contrasts; for joint weights, `squares` is the variance of an estimate relative to that of one
-    reward. For the pairs of a table, `products` are the sums of products of the errors of all pairs'
-    differences, (P, P).
+    `above` contains the means minus the origin of their sums. `freedom` is (sum w)^2 / sum w^2 - 1 over the
+    rounds of an arm, where w = h^2 / e^2, and `used` counts the rounds with a weight. If d are the
+    influences, `skewness` is sum d^3 / (sum d^2)^(3/2). `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the
+    rounds of an arm, where g = h / e. For weights that arms share, `movement` is the p-value for slopes over
+    time of the arms' contrasts. For joint weights, `squares` is the variance of an estimate relative to that
+    of a reward. For the pairs of a table, `products`, with shape (P, P), contains sums of products of the
+    errors of all pairs' differences.
     """
 
     above: FloatArray
@@ -120,7 +119,7 @@ def sample_means(
 ) -> SampleMeans:
     """Means of the arms' rewards, and their standard errors.
 
-    Shapes: action (T,), reward (T,), count, if known already, (K,).
+    Shapes: action (T,), reward (T,), count (K,), which can be given if it is already known.
     """
     if count is None:
         count = np.bincount(action, minlength=n_arms).astype(np.float64)
@@ -140,7 +139,7 @@ def sample_means(
 
 @np.errstate(under="ignore")
 def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, float]:
-    """Difference between two sample means."""
+    """Difference between two sample means, its standard error, and Welch's degrees of freedom."""
     variance = sample.std_error**2 * sample.count
     moments = ((sample.count[arm], sample.above[arm], variance[arm]) for arm in (first, second))
     result = small_samples.welch(*next(moments), *next(moments))
@@ -148,7 +147,7 @@ def welch(sample: SampleMeans, first: int, second: int) -> tuple[float, float, f
 
 
 def weighted_means(scores: FloatArray, weights: FloatArray) -> WeightedMeans:
-    """Weighted means of scores, with each round's contribution to their error; scores, weights (T, k)."""
+    """Weighted means of scores, with each round's contribution to the errors; scores, weights (T, k)."""
     total = weights.sum(axis=0)
     total = np.where(total > 0.0, total, np.nan)
     share = weights / total
@@ -163,33 +162,32 @@ def effective_size(weights: FloatArray) -> FloatArray:
 
 
 def degrees_of_freedom(gains: FloatArray) -> FloatArray:
-    """Degrees of freedom for weighted means of scores; gains (T, k), h / e in an arm's rounds.
+    """Degrees of freedom for weighted means of scores; gains (T, k) is h / e in an arm's rounds.
 
-    Returns shape (k,).
-
-    The variance of a mean is estimated by the sum of squared residuals times w = h^2 / e^2. If the rewards
-    are normal with one variance, that has the mean and variance of chi-squared with (sum w)^2 / sum w^2
-    degrees of freedom (Satterthwaite 1946), one of which is used for the mean.
+    Returns shape (k,). The variance of a mean is estimated by the sum of squared residuals times w = h^2 /
+    e^2. If the rewards are normal with a common variance, this sum has the mean and the variance of
+    chi-squared with (sum w)^2 / sum w^2 degrees of freedom (Satterthwaite 1946), one of which is used for the
+    mean.
     """
     return np.maximum(effective_size(gains**2) - 1.0, 0.0)
 
 
 def standardised(cubes: FloatArray, variance: FloatArray) -> FloatArray:
-    """Third moments over variances to the power 3/2, 0 if variance is 0; cubes, variance (k,)."""
+    """Third moments divided by variances to the power 3/2; 0 if a variance is 0; cubes, variance (k,)."""
     root = np.sqrt(np.where(variance > 0.0, variance, np.inf))
     return np.asarray(cubes / root / root / root, dtype=np.float64)
 
 
 def unevenness(squares: FloatArray, cubes: FloatArray) -> FloatArray:
-    """Factor from the squared skewness of a reward to that of an arm's estimate, from sums of gains; (k,)."""
+    """Factor by which the squared skewness of rewards becomes that of an arm's estimate, shape (k,)."""
     spread = np.where(squares > 0.0, squares, np.inf)
     return np.asarray((cubes / spread) ** 2 / spread, dtype=np.float64)
 
 
 def movement(slope: FloatArray, squares: FloatArray) -> float:
-    """Probability of a slope this large relative to its standard error in any arm if no contrast changed.
+    """Probability of a slope this large, relative to its standard error, in any arm if nothing changes.
 
-    Shapes: slope, squares (k,), sums of the slopes and of their squares.
+    Shapes: slope, squares (k,), the sums of the slopes and of their squares.
     """
     largest = float(np.max(np.abs(slope) / np.sqrt(np.where(squares > 0.0, squares, np.inf)), initial=0.0))
     tests = len(slope) if len(slope) > 2 else 1  # With two arms, both slopes are those of one contrast.
@@ -197,20 +195,20 @@ def movement(slope: FloatArray, squares: FloatArray) -> float:
 
 
 def pair_movement(influence: FloatArray, weight: FloatArray, time: FloatArray) -> float:
-    """Probability of a slope at least this large for one contrast; influence (T, 2), weight, time (T,)."""
+    """Probability of a slope at least this large for a contrast; influence (T, 2), weight, time (T,)."""
     total = weight.sum()
     slope = (influence[:, 0] - influence[:, 1]) * (time - weight @ time / (total if total > 0.0 else 1.0))
     return movement(slope.sum(keepdims=True), (slope @ slope)[None])
 
 
 def negligible(size: FloatArray, above: FloatArray, origin: float) -> BoolArray:
-    """Whether standard errors are only rounding error of constant scores; size, above (k,)."""
+    """Whether standard errors are only rounding errors of constant scores; size, above (k,)."""
     level = np.maximum(np.abs(above), np.abs(above + origin))
     return np.asarray(size <= ROUNDING * level, dtype=np.bool_)
 
 
 def _smallest(propensities: FloatArray) -> FloatArray:
-    """Smallest positive propensities, NaN if there are none; propensities (T, k); returns (k,)."""
+    """Smallest positive propensities, shape (k,), NaN if there are none; propensities (T, k)."""
     found = np.min(np.where(propensities > 0.0, propensities, np.inf), axis=0, initial=np.inf)
     return np.where(np.isfinite(found), found, np.nan)
 
@@ -218,8 +216,8 @@ def _smallest(propensities: FloatArray) -> FloatArray:
 def effective_events(ess: ArrayLike, rate: ArrayLike) -> FloatArray:
     """Expected successes or failures, whichever is fewer, in an effective sample size; shape (...,).
 
-    If they are few, the rounds with large weights rarely contain one, and an estimate and its standard error
-    are too small at the same time.
+    If there are few of them, rounds with large weights rarely contain one, so that an estimate and its
+    standard error tend to be too small at the same time.
     """
     share = np.asarray(rate, dtype=float)
     return np.asarray(np.asarray(ess, dtype=float) * np.minimum(share, 1.0 - share))
@@ -250,7 +248,8 @@ def score_means(
 ) -> ScoreMeans:
     """Weighted means of arms' scores, and the quantities that tests and tables require.
 
-    Shapes: reward, propensity (T,), propensities (T, k), time (T,), of two arms that share their weights.
+    Shapes: reward, propensity (T,), propensities (T, k), time (T,), which is given for two arms that share
+    their weights.
     """
     chosen, weights = scored.chosen, scored.weights
     weighted = weighted_means(scored.scores, weights)

@@ -1,15 +1,16 @@
 """Scores for arm means if some rewards are missing at random given the arm and the context.
 
 A round's reward is observed (O) with a probability that may depend on its arm k and its stratum x of
-contexts. Its score is m + 1{A = k} O (y - m) / (e pi): m is the running mean of the observed rewards of arm
-and stratum, pi the running share of the arm's rounds in the stratum that were observed. Both are computed
-from earlier rounds, so the score's expectation given these is mu + (pi* / pi - 1)(mu - m), where pi* is the
-probability of observation and mu the mean. Its error is the product of two errors that decrease with the
-square root of the number of earlier rounds: of order log T over all rounds, compared with noise of order
-sqrt(T). With an m that does not converge to the stratum's mean, such as 0 for inverse weighting alone, the
-error of pi would not be negligible.
+contexts. Its score is m + 1{A = k} O (y - m) / (e pi), where m is the running mean of the observed rewards of
+arm and stratum, and pi is the running share of the arm's rounds in the stratum that were observed. Both are
+computed from earlier rounds. Given these, the expectation of the score is mu + (pi* / pi - 1)(mu - m), where
+pi* is the probability of observation and mu is the mean. The error of this expectation is the product of two
+errors that decrease with the square root of the number of earlier rounds. It is of order log T over all
+rounds, whereas the noise is of order sqrt(T). If m did not converge to the stratum's mean, as for inverse
+weighting alone, where m = 0, the error of pi would not be negligible.
 
-Omitting the rounds instead is biased: the share of rounds that remain would depend on the arm.
+Leaving out the rounds instead would cause bias, because the share of rounds that remain would depend on the
+arm.
 
 References
 ----------
@@ -30,9 +31,9 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenRounds:
-    """Which rewards are observed, with which probability, and in which rounds an arm's mean has a weight.
+    """Which rewards are observed, with what probability, and in which rounds an arm's mean has a weight.
 
-    Shapes: observed (T,), probability of the reward of the chosen arm (T,), ready (T, k).
+    Shapes: observed (T,), probability (T,), for the reward of the chosen arm, ready (T, k).
     """
 
     observed: BoolArray
@@ -42,12 +43,12 @@ class SeenRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastRewards:
-    """Information from earlier rounds about every arm: in the round's stratum or, failing that, overall.
+    """What earlier rounds show about every arm, in the round's stratum or, if it has no data, overall.
 
     Attributes
     ----------
     mean : ndarray of shape (T, k)
-        Mean of the rewards; that of all arms if the arm has none, and 0 if there are no rewards at all.
+        Mean of the arm's rewards. If it has none, the mean of all arms; 0 if there are no rewards at all.
     share : ndarray of shape (T, k)
         Share of the rounds whose reward is observed; 1 if the arm has no rounds.
     count : ndarray of shape (T, k)
@@ -70,13 +71,13 @@ def past_rewards(
     codes: IntArray,
     known: IntArray | None = None,
 ) -> PastRewards:
-    """Running means of observed rewards, and running shares of rounds with one, by arm and stratum.
+    """Running means of observed rewards, and running shares of observed rewards, by arm and stratum.
 
     Shapes: action, reward, observed, stratum (T,), codes (k,), known (T,). Rewards that are not observed are
-    not used. If `known` is given, the reward of round s is used from row ``known[s]`` on, otherwise from the
-    next row on. Whether a round's reward is observed is used from the next row on in any case: a round whose
-    reward is pending is not counted as a round without a reward, and a log does not contain the time at which
-    it became certain that no reward would arrive.
+    not used. If `known` is given, the reward of round s is used from row ``known[s]`` on; otherwise, it is
+    used from the next row on. Whether a round's reward is observed is always used from the next row on. A
+    round whose reward is pending does not count as a round without a reward, and a log does not contain the
+    time at which it became certain that no reward would arrive.
     """
     rounds, size = len(action), len(codes)
     value = np.where(observed, reward, 0.0)
@@ -97,21 +98,21 @@ def past_rewards(
 
 
 class _RunningSums:
-    """Sums over some of the rounds before each round; value, observed, arrival (T,)."""
+    """Sums over selected rounds before each round; value, observed, arrival (T,)."""
 
     def __init__(self, value: FloatArray, observed: BoolArray, arrival: IntArray) -> None:
         self.value, self.observed, self.arrival = value, observed, arrival
         self.next = np.arange(1, len(value) + 1)
 
     def rewards(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Sum and number of the observed rewards in rows (T,) that had arrived, shape (T,) each."""
+        """Sums and numbers of the observed rewards that had arrived, for selected rows; all shapes (T,)."""
         seen = rows & self.observed
         return self._before(self.value, seen, self.arrival), self._before(seen, seen, self.arrival)
 
     def of(
         self, rows: BoolArray, other_mean: FloatArray, other_share: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Means and shares observed in rows (T,), or fallbacks before any observation; shape (T,) each."""
+        """Running means and observed shares for selected rows, or the others before any data; shapes (T,)."""
         total, arrived = self.rewards(rows)
         seen, drawn = (self._before(rows, part, self.next) for part in (rows & self.observed, rows))
         mean = np.where(arrived > 0.0, total / np.maximum(arrived, 1.0), other_mean)
@@ -125,9 +126,9 @@ class _RunningSums:
 def seen_scores(
     scored: ArmScores, reward: FloatArray, propensity: FloatArray, outcome: FloatArray, seen: SeenRounds
 ) -> ArmScores:
-    """Scores and weights of rounds whose reward may be missing, from rounds in which it is observed.
+    """Scores and weights of rounds whose rewards may be missing, computed from observed rewards alone.
 
-    Shapes: reward, propensity of the chosen arm (T,), outcome (T, k). Missing rewards are not used.
+    Shapes: reward (T,), propensity of the chosen arm (T,), outcome (T, k).
     """
     above = np.where(seen.observed, reward - scored.origin, 0.0)
     predicted = outcome - scored.origin
@@ -137,7 +138,7 @@ def seen_scores(
 
 
 def observed_counts(action: IntArray, observed: BoolArray, n_arms: int) -> tuple[FloatArray, FloatArray]:
-    """Rounds of every arm, and those whose reward is observed, shape (K,) each; action, observed (T,)."""
+    """Numbers of rounds of every arm, and of those whose reward is observed, (K,); action, observed (T,)."""
     drawn = np.bincount(action, minlength=n_arms).astype(np.float64)
     return drawn, np.bincount(action[observed], minlength=n_arms).astype(np.float64)
 
@@ -145,7 +146,7 @@ def observed_counts(action: IntArray, observed: BoolArray, n_arms: int) -> tuple
 def strata(
     context: dict[str, np.ndarray], n_rounds: int, most: int
 ) -> tuple[IntArray, tuple[str, ...], tuple[str, ...]]:
-    """Strata from contexts with few values, the names of these contexts, and those omitted.
+    """Strata from contexts with few values, the names of these contexts, and the names of the others.
 
     A context is added as long as there are at most `most` strata. Shapes: context (T,); returns (T,).
     """

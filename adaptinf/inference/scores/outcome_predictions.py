@@ -1,4 +1,4 @@
-"""Outcome models for AIPW: predictions of rewards that use only the past, and checks of users' predictions.
+"""Outcome models for AIPW: predictions from the past alone, and checks of predictions by users.
 
 References
 ----------
@@ -43,35 +43,35 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """Predictions of an outcome model.
+    """The predictions of an outcome model.
 
     Attributes
     ----------
     values : ndarray of shape (T, k), or "running-mean"
-        Row t is computed without the rewards of round t and later.
+        The predictions; row t is computed without the rewards of round t and later rounds.
     note : str
-        Its description, for the footer.
+        A description of the model, for the lines under a table.
     start : int
-        First round, from 0, with an earlier reward; rounds before it have no weight.
+        First round, counted from 0, with an earlier reward; rounds before it have no weight.
     """
 
     values: FloatArray | str
     note: str
     start: int = 0
     seen: SeenRounds | None = None
-    """Rounds whose reward is observed and known, if some are missing or late."""
+    """Which rewards are observed and known, if some are missing or late."""
     notes: tuple[str, ...] = ()
     """Notes for the rounds with a weight, if rewards are missing or late."""
     assumes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    """Columns for a requested regression on earlier rewards; for sums, with this penalty."""
+    """Columns of the regression of earlier rewards, if one is requested; for sums, with this penalty."""
     penalty: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """Contexts used for regression, among all in the log: by round, or by batch."""
+    """The contexts that a regression uses, which is fitted by round or by batch."""
 
     names: tuple[str, ...]
     by_batch: bool = False
@@ -87,7 +87,7 @@ RUNNING_MEAN = Outcome(
 def outcome_model(
     subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object, *, by_batch: bool = False
 ) -> Outcome:
-    """Complete and check the user's request, allowing means over batches if requested; outcome (T, k)."""
+    """Complete and check the user's request; means over batches are allowed if `by_batch`; outcome (T, k)."""
     covariates = outcome if isinstance(outcome, Covariates) else None
     regression = covariates is not None or (isinstance(outcome, str) and outcome == "running-ridge")
     if ridge is not None and not regression:
@@ -128,7 +128,7 @@ def _choice_problem(names: str) -> str:
 def _regression(
     subject: str, log: AdaptiveLog, codes: IntArray, ridge: object, covariates: Covariates | None
 ) -> Outcome:
-    """Running ridge regression on all or some contexts; codes has shape (k,)."""
+    """Running ridge regression on all or selected contexts; codes has shape (k,)."""
     penalty = checked_penalty(subject, ridge)
     if covariates is not None and covariates.by_batch:
         return _lines(subject, log, codes, covariates, penalty)
@@ -143,11 +143,10 @@ def running_regression(
     covariates: Covariates | None,
     stratum: IntArray | None = None,
 ) -> Outcome:
-    """Running ridge regression on all or some contexts, scaled by the rounds so far.
+    """Running ridge regression on all or selected contexts, which are scaled by the rounds so far.
 
-    Shapes: codes (k,), stratum (T,), numbered from 0, which get their own intercepts.
-
-    It is fitted before each round to the rewards that are observed and known by then.
+    Shapes: codes (k,), stratum (T,), numbered from 0. Each stratum has its own intercept. The regression is
+    fitted before each round to the rewards that are observed and known by then.
     """
     names = log.context if covariates is None else covariates.names
     x = context_matrix(subject, log, names)
@@ -180,10 +179,10 @@ def checked_penalty(subject: str, ridge: object) -> float:
 
 
 def running_standardised(x: FloatArray) -> FloatArray:
-    """Columns standardised by mean and standard deviation of the rounds so far; x (T, d), returns (T, d).
+    """Columns standardised by mean and standard deviation of the rounds so far; takes and returns (T, d).
 
-    A row is known before its arm is drawn. Entries are 0 until a column varies, so a constant column is 0
-    throughout.
+    A row is known before its arm is drawn. Entries are 0 until a column varies, so a constant column is 0 in
+    all rounds.
     """
     rounds = np.arange(1.0, len(x) + 1.0)[:, None]
     above = x - x[:1]  # Differences from the first row keep the digits of columns that are far from 0.
@@ -208,7 +207,7 @@ def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
 def _lines(
     subject: str, log: AdaptiveLog, codes: IntArray, covariates: Covariates, penalty: float
 ) -> Outcome:
-    """Means over earlier batches and slopes estimated from them; codes has shape (k,)."""
+    """Means over earlier batches, and slopes estimated from these batches; codes has shape (k,)."""
     from adaptinf.inference.scores.score_forms import batch_lines
 
     arrays, plain = log.arrays, _batch_mean(subject, log, codes)
@@ -222,7 +221,7 @@ def _lines(
 
 
 def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:
-    """Contexts (by default all) as regressors after an intercept, labels as indicators; returns (T, d)."""
+    """An intercept and contexts (by default all) as regressors, with labels as indicators; returns (T, d)."""
     if not log.context:
         raise ParameterError(subject, ["outcome='running-ridge' requires contexts, but the log has none"])
     columns = [np.ones(log.n_rounds)]
@@ -239,10 +238,10 @@ def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None =
 
 
 def arrivals(n_rounds: int, observed: BoolArray | None, known: IntArray | None) -> tuple[IntArray, IntArray]:
-    """Rounds with a reward in the order in which it became known, shape (n,), and how many before each, (T,).
+    """Rounds in the order in which rewards became known, (n,), and the number known before each round, (T,).
 
-    Shapes: observed (T,), all by default; known (T,), the row from which on a reward is used, the next by
-    default.
+    Shapes: observed (T,), by default all; known (T,), the row from which on a reward is used, by default the
+    next row.
     """
     rows = np.arange(n_rounds) if observed is None else np.flatnonzero(observed)
     arrival = rows + 1 if known is None else known[rows]
@@ -258,12 +257,11 @@ def running_ridge(
     penalty: float,
     arrived: tuple[IntArray, IntArray] | None = None,
 ) -> FloatArray:
-    """Predictions from every arm's ridge regression on its rewards known before each round.
+    """Predictions by a ridge regression for each arm, fitted to the rewards known before each round.
 
-    Shapes: action (T,), reward (T,), context (T, d), codes (k,), arrived (n,) and (T,), of `arrivals`;
-    returns (T, k).
-
-    The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
+    Shapes: action (T,), reward (T,), context (T, d), codes (k,), arrived (n,) and (T,), from `arrivals`;
+    returns (T, k). Inverses are updated by rank-one terms, in O(T (d^2 + k d)) operations and O(k d^2 + T k)
+    memory.
     """
     # Numba is slow to load, so it is loaded only when it is needed.
     from adaptinf.inference.scores.score_kernels import ridge_pass
@@ -291,7 +289,7 @@ def running_ridge(
 def foresight_problems(
     action: IntArray, reward: FloatArray, predicted: FloatArray, codes: IntArray
 ) -> list[tuple[int, str]]:
-    """Evidence that predictions were computed from the same rewards that they predict.
+    """Evidence that predictions were computed from the rewards that they predict.
 
     Shapes: action (T,), reward (T,), predicted (T, k), codes (k,).
     """
@@ -329,10 +327,10 @@ def _leave_one_out(own: FloatArray, guess: FloatArray) -> bool:
 
 
 def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any) -> FloatArray:
-    """Predictions for the arms with these codes; codes (k,), returns (T, k).
+    """The user's predictions for the arms with these codes; codes (k,), returns (T, k).
 
-    Labels determine the order if there are any; a bare array has a column for each of the log's arms, in
-    their order.
+    If the columns have labels, these determine the order. An array has a column for each arm, in the order of
+    the log's arms.
     """
     if isinstance(outcome, Mapping):
         return _named_columns(subject, log, codes, outcome)
@@ -359,7 +357,7 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
 
 
 def _named_columns(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Mapping[Any, Any]) -> FloatArray:
-    """Columns of the log that a mapping names for each arm; codes (k,), returns (T, k)."""
+    """The columns of the log that a mapping names for the arms; codes (k,), returns (T, k)."""
     labels = [log.arms[code] for code in codes]
     problems = []
     if missing := [repr(label) for label in labels if label not in outcome]:

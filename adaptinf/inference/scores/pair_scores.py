@@ -1,8 +1,8 @@
 """Scores of many contrasts with one control, summed in one compiled pass over the rounds.
 
-The numbers are the same as from a separate stream for each pair (`score_stream`): predictions are the arms'
-running means, and a round has one weight for both arms of a pair. The control's part of a round is used for
-all pairs.
+The results are the same as those of a separate stream for each pair (`score_stream`): predictions are the
+arms' running means, and a round has one weight for both arms of a pair. The control's part of a round is
+computed once for all pairs.
 
 References
 ----------
@@ -34,11 +34,12 @@ _SPREAD, _CUBES, _PRODUCT, _SLOPE = range(_MOMENTS)
 
 
 class PairRounds(NamedTuple):
-    """Rounds of a log, and how their pairs are scored and weighted.
+    """The rounds of a log, and how pairs are scored and weighted.
 
-    Shapes: action, reward, propensity, time (T,), propensities (T, K), first (P,), the treatments, place
-    (K,), of each arm among them, P for the control `second` and -1 for others. Weights are combined, or
-    uniform; without running means (`running` is False), the rewards themselves are weighted.
+    Shapes: action, reward, propensity, time (T,), propensities (T, K), first (P,), place (K,). `first`
+    contains the treatments, and `place` the position of each arm among them, which is P for the control
+    `second` and -1 for other arms. Weights are combined or uniform. Without running means (`running` is
+    False), the rewards themselves are weighted.
     """
 
     action: IntArray
@@ -64,8 +65,8 @@ def pair_scores(
 ) -> tuple[ScoreMeans, ...]:
     """Estimates of both means of each pair, over rounds in which both arms could be chosen.
 
-    Shapes: columns are actions, rewards, propensities of the chosen arm, (T,) each, and of every arm (T, K);
-    codes (P, 2), the control last, time (T,).
+    `columns` contains actions, rewards and propensities of the chosen arm, shapes (T,), and propensities of
+    every arm, (T, K). Shapes of the others: codes (P, 2), control last, time (T,).
     """
     action, reward, propensity, propensities = columns
     first, second, size = codes[:, 0], int(codes[0, 1]), len(codes)
@@ -104,7 +105,7 @@ def pair_scores(
 def _described(
     rounds: PairRounds, sums: FloatArray, gains: FloatArray, estimate: FloatArray, moments: FloatArray
 ) -> list[ScoreMeans]:
-    """The estimates of each pair, and the quantities that tests and tables require."""
+    """The estimates for each pair, with the quantities that tests and tables require."""
     origin, found = rounds.origin, list[ScoreMeans]()
     for p in range(len(rounds.first)):
         spread, product = moments[:, _SPREAD, p], moments[0, _PRODUCT, p]
@@ -136,7 +137,7 @@ def _described(
 
 @kernel
 def _weigh(rounds: PairRounds, t: int, state: FloatArray) -> None:
-    """Propensities and weights of a round; weight 0 if an arm is impossible, or there is no prediction."""
+    """Propensities and weights of a round; weights are 0 if an arm is impossible or has no prediction."""
     size = rounds.first.shape[0]
     last = rounds.propensities[t, rounds.second]
     usable = last > 0.0 and (t > 0 or not rounds.running)
@@ -157,7 +158,7 @@ def _weigh(rounds: PairRounds, t: int, state: FloatArray) -> None:
 
 @kernel
 def _learn(rounds: PairRounds, t: int, chosen: int, state: FloatArray) -> None:
-    """Add the round's reward to the running mean of its arm, and of the arms that have no rewards yet."""
+    """Add the round's reward to the running means of its arm and of arms that have no rewards yet."""
     if not rounds.running:
         return
     above = rounds.reward[t] - rounds.origin
@@ -225,10 +226,10 @@ def _spread(
     moments: FloatArray,
     block: FloatArray,
 ) -> None:
-    """Second pass, over some rounds: squares, cubes and products of their contributions to the errors.
+    """Second pass over a block of rounds: squares, cubes and products of their contributions to errors.
 
-    Shapes: found are estimates (2, P), their scales (P,) and the centres of time (P,); moments
-    (2, MOMENTS, P), block (n, P), to be filled with the contributions to the pairs' differences.
+    `found` contains estimates (2, P), scales (P,) and centres of time (P,). Shapes of the others: moments (2,
+    MOMENTS, P), block (n, P), which receives the contributions to the pairs' differences.
     """
     estimate, scale, centre = found
     size = rounds.first.shape[0]

@@ -1,17 +1,17 @@
-"""Arms' scores as linear forms in rewards and additional columns: ratios and covariates from sums by batch.
+"""Scores of arms as linear forms in rewards and additional columns, for ratios and covariates from sums.
 
-With v = (1, reward, further columns), the score for a given round and arm is own'v + 1{arm chosen} gain'v /
-e, where e is the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums
-of products of two and three entries of v over powers of e are sufficient for variances and skewness. A
-prediction is a line in the covariates x,
+Let v = (1, reward, further columns). The score for a round and an arm with propensity e is own'v + 1{arm
+chosen} gain'v / e. Predictions, and therefore own and gain, are fixed when a batch starts. Sums of products
+of two and three entries of v, divided by powers of e, are therefore sufficient for variances and skewness.
+With covariates x, the prediction is
 
-    mean of the arm over earlier batches + slope'(x - its mean there),
+    mean of the arm over earlier batches + slope'(x - mean of x there).
 
-and without covariates that mean. The slope is the ridge estimate (S_xx + penalty diag(s^2))^(-1) S_xy, where
-S contains the arm's sums of squares and products about its means and s the covariates' standard deviations
-over the earlier batches. Before an arm's first round, means and slopes are those of all arms. In the first
-batch, nothing is known in advance: as without covariates, the prediction is the mean of the batch's other
-rounds, of all arms.
+Without covariates, the prediction is the arm's mean alone. The slope is the ridge estimate (S_xx + penalty
+diag(s^2))^(-1) S_xy, where S contains the arm's sums of squares and products about its means, and s contains
+the covariates' standard deviations over the earlier batches. Before an arm's first round, means and slopes
+are those of all arms. In the first batch, nothing is known in advance, so the prediction is the mean of the
+batch's other rounds over all arms, as without covariates.
 
 References
 ----------
@@ -35,20 +35,20 @@ from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9
-"""Ratio of variance to squared mean below which a covariate is treated as constant."""
+"""A covariate is treated as constant if the ratio of its variance to its squared mean is below this value."""
 # A variance below this share of the size of its terms is their rounding error.
 _ROUNDING = 1e-15
 
 
 class Scores(NamedTuple):
-    """Scores of every arm with each entry of v as a reward; own, gain (B, K, D, D), the last axis v."""
+    """Scores of every arm with each entry of v as reward; own, gain (B, K, D, D), v on the last axis."""
 
     own: FloatArray
     gain: FloatArray
 
 
 class Forms(NamedTuple):
-    """Contributions of a batch's rounds to the errors of P estimates, each from S arms.
+    """Contributions of rounds to the errors of P estimates, each of which is based on S arms.
 
     Shapes: own (B, P, D), gain (B, P, S, D), arms (P, S).
     """
@@ -61,7 +61,7 @@ class Forms(NamedTuple):
 def earlier_lines(sums: FloatArray, covariates: Sequence[int], penalty: float) -> FloatArray:
     """Predictions of each entry of v from earlier batches; for the first batch, the batch's own means.
 
-    Shapes: sums (D, D, B, K), of products of two entries of v; returns (B, K, D, D), the last axis that of v.
+    Shapes: sums (D, D, B, K), of products of two entries of v; returns (B, K, D, D), with v on the last axis.
     """
     size, _, n_batches, n_arms = sums.shape
     before = np.zeros_like(sums)
@@ -103,7 +103,7 @@ def batch_lines(
     n_arms: int,
     penalty: float,
 ) -> FloatArray:
-    """Predictions for rows from earlier batches.
+    """Predictions for the rows of a log from earlier batches.
 
     Shapes: action, reward, batch (T,), x (T, X), codes (k,); returns (T, k).
     """
@@ -121,7 +121,7 @@ def batch_lines(
 def scores_of(
     products: Products, rounds: FloatArray, covariates: Sequence[int], penalty: float, *, augmented: bool
 ) -> Scores:
-    """Scores by predictions from earlier batches, or by inverse weighting alone; rounds (B,)."""
+    """Scores with predictions from earlier batches, or by inverse weighting alone; rounds (B,)."""
     whole = np.broadcast_to(np.eye(products.size), (*products.table.shape[-2:], products.size, products.size))
     if not augmented:
         return Scores(np.zeros_like(whole), whole)
@@ -144,7 +144,7 @@ def totals(products: Products, forms: Forms) -> FloatArray:
 
 
 def covariance_of(products: Products, forms: Forms) -> FloatArray:
-    """Sums of products of the contributions to two estimates' errors, over all batches; (P, P)."""
+    """Sums over all batches of products of contributions to the errors of two estimates, shape (P, P)."""
     if forms.arms.shape[1] > 1 and np.all(forms.arms == forms.arms[0]):
         return shared_covariance(products, forms)
     whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))
@@ -166,7 +166,7 @@ def covariance_of(products: Products, forms: Forms) -> FloatArray:
 
 
 def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
-    """Sums of squares, 0 if only rounding error remains; whole (B, D, D), once, twice (B, P, S, D, D)."""
+    """Sums of squares, or 0 if only rounding error is left; whole (B, D, D), once, twice (B, P, S, D, D)."""
 
     def total(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
         own, gain = forms.own, forms.gain
@@ -181,7 +181,7 @@ def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Form
 
 
 def shared_covariance(products: Products, forms: Forms) -> FloatArray:
-    """Covariance if all estimates come from the same arms, without a step for each pair of arms; (P, P)."""
+    """Covariance, shape (P, P), if all estimates are based on the same arms, without a loop over pairs."""
     arms = forms.arms[0]
     whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))
     once, twice = (products.table[power, :, :, 0][..., arms].transpose(2, 3, 0, 1) for power in (1, 2))
@@ -195,9 +195,9 @@ def shared_covariance(products: Products, forms: Forms) -> FloatArray:
 
 
 def cubes_of(products: Products, forms: Forms) -> FloatArray:
-    """Sums of cubed contributions to the errors of estimates; (P,).
+    """Sums of cubed contributions to the errors of estimates, shape (P,).
 
-    NaN if sums of products of three columns are unknown.
+    The sums are NaN if sums of products of three columns are unknown.
     """
     own, gain, arms = forms.own, forms.gain, forms.arms
     whole = np.einsum("bpx,bpy,bpz,xyzb->p", own, own, own, products.table[0].sum(axis=-1), optimize=True)
@@ -215,7 +215,7 @@ def cubes_of(products: Products, forms: Forms) -> FloatArray:
 
 
 def share_of(weights: FloatArray, rounds: FloatArray, *, augmented: bool) -> tuple[FloatArray, FloatArray]:
-    """Weights of batches, and each round's share of their sum; weights (B, k), rounds (B,)."""
+    """Weights of batches, and the share of each round in the sum of weights; weights (B, k), rounds (B,)."""
     h = weights.copy()
     if augmented and rounds[0] == 1.0:
         h[0] = 0.0  # A first batch of one round has no earlier reward that could predict its own.
@@ -226,9 +226,9 @@ def share_of(weights: FloatArray, rounds: FloatArray, *, augmented: bool) -> tup
 def forms_of(
     products: Products, scores: Scores, codes: IntArray, share: FloatArray, outcome: FloatArray
 ) -> tuple[FloatArray, Forms]:
-    """Means of an outcome for some arms, and the rounds' contributions to their errors.
+    """Means of an outcome for these arms, shape (k,), and the rounds' contributions to their errors.
 
-    Shapes: codes (k,), share (B, k), outcome (D,) or (k, D), in entries of v; returns (k,).
+    Shapes: codes (k,), share (B, k), outcome (D,) or (k, D), the coefficients of v.
     """
     each = np.broadcast_to(outcome, (len(codes), products.size))
     own, gain = (np.einsum("bkdx,kd->bkx", part[:, codes], each) for part in scores)
@@ -245,7 +245,7 @@ def contrast_of(forms: Forms, multiple: float = 1.0) -> Forms:
 
 
 def stacked_forms(forms: Sequence[Forms]) -> Forms:
-    """Several estimates at once."""
+    """The forms of several estimates as one."""
     own, gain = (np.concatenate([getattr(one, name) for one in forms], axis=1) for name in ("own", "gain"))
     return Forms(own, gain, np.concatenate([one.arms for one in forms]))
 
@@ -253,7 +253,7 @@ def stacked_forms(forms: Sequence[Forms]) -> Forms:
 def line_score_means(
     cells: Cells, codes: IntArray, weights: FloatArray, covariates: Sequence[str], penalty: float
 ) -> ScoreMeans:
-    """Estimates of arm means with covariates in their predictions; codes (k,), weights (B, k)."""
+    """Estimates of arm means with covariates in the predictions; codes (k,), weights (B, k)."""
     assert cells.products is not None
     products = cells.products.only(covariates)
     scores = scores_of(products, cells.rounds, range(2, products.size), penalty, augmented=True)
@@ -270,5 +270,5 @@ def line_score_means(
 
 
 def _by_batch(values: FloatArray) -> FloatArray:
-    """Batches first; values (..., B)."""
+    """Move batches to the first axis; values (..., B)."""
     return np.moveaxis(values, -1, 0)

@@ -1,4 +1,4 @@
-"""Compiled loops other than the stream: sums over pairs of arms by round, and running ridge regressions."""
+"""Compiled loops besides the stream: sums over pairs of arms in each round, and running ridge regressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_pair_sums(
     second: IntArray,
     sums: FloatArray,
 ) -> None:
-    """Add weights h, h times differences in scores, and h times time.
+    """Add weights h, h times the differences between scores, and h times time.
 
     Shapes: scores, inverse (n, k), time (n,), first, second (P,), sums (3, P).
     """
@@ -43,10 +43,10 @@ def gather_pairs(
     centre: FloatArray,
     found: FloatArray,
 ) -> None:
-    """Fill the rounds' contributions by arm: to errors, to coefficients of rewards, and to slopes.
+    """Compute contributions of rounds, by arm, to errors, coefficients of rewards and slopes.
 
-    Shapes: scores, gain, inverse (n, k), time (n,), first, second, factor, contrast, centre (P,), found
-    (3, n, k), of zeros.
+    Shapes: scores, gain, inverse (n, k), time (n,), first, second, factor, contrast, centre (P,), found (3,
+    n, k), initially 0.
     """
     for t in range(time.shape[0]):
         for p in range(first.shape[0]):
@@ -76,10 +76,10 @@ def ridge_pass(
     direction: FloatArray,
     predicted: FloatArray,
 ) -> None:
-    """Fill `predicted`, shape (T, k), round by round, from the rewards known before each.
+    """Compute `predicted`, shape (T, k), round by round, from the rewards known before each round.
 
-    Shapes: order (n,), rounds whose reward is observed in the order in which they became known; known (T,),
-    how many of them are before each round. The arrays after these are the state of the regressions.
+    Shapes: order (n,), the rounds in the order in which their rewards became known; known (T,), the number of
+    rewards known before each round. The arrays that follow are the state of the regressions.
     """
     dimension, taken = context.shape[1], 0
     for t in range(action.shape[0]):

@@ -1,9 +1,9 @@
 """The scoring engine: weighted scores round by round, without an array as large as the propensities.
 
-A `Stream` defines how rounds are scored and weighted. Accumulators call `enter` for each round's weights and
-predictions and pass its reward to `learn`: the means of arms here, drift in `diagnostics.accumulators`, and
-pieces of scores for levels that arms share in `joint`. For short logs, `inverse` computes the same scores in
-NumPy.
+A `Stream` defines how rounds are scored and weighted. Accumulators call `enter` for the weights and
+predictions of each round, and pass its reward to `learn`. Accumulators compute means of arms in this module,
+drift in `diagnostics.accumulators`, and scores for shared levels in `joint_levels`. For short logs, `inverse`
+computes the same scores in NumPy.
 
 References
 ----------
@@ -39,14 +39,15 @@ _SUMS = 12
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
 _GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS, _MOMENT = range(7, _SUMS)
 STATE = 8
-"""Rows of the state shared by `enter` and `learn` that accumulators also use."""
+"""Number of rows of the state that `enter` and `learn` share, and that accumulators also use."""
 _PROPENSITY, WEIGHT, OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(STATE)
 
 
 class Stream(NamedTuple):
     """Rounds, and how they are scored and weighted; empty arrays represent missing inputs.
 
-    Given predictions are relative to the origin; rewards are shifted round by round, without another array.
+    Predictions that are given are relative to the origin. Rewards are shifted round by round, without another
+    array.
     """
 
     action: IntArray
@@ -56,7 +57,7 @@ class Stream(NamedTuple):
     propensities: FloatArray
     codes: IntArray
     place: IntArray
-    """Position of each action among the codes, -1 if it is none of them."""
+    """Position of each action among the codes, or -1 if it is not among them."""
     weights: int
     outcome: int
     given: FloatArray
@@ -68,7 +69,7 @@ class Stream(NamedTuple):
     batch: IntArray
     middle: FloatArray
     pair: bool
-    """Whether there are two arms with one weight per round, so that their contrast may change."""
+    """Whether two arms share a weight in each round, so that changes in their contrast are tested."""
 
 
 def streamed_means(
@@ -129,8 +130,8 @@ def stream_of(
 ) -> Stream:
     """Check the scoring and weighting options and fill in their defaults.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) if all arms
-    share them, outcome (T, k), batch (T,), whose middle is the time of its rounds.
+    Shapes: action, reward, propensity (T,), propensities (T, K), codes (k,), weights (T,), if all arms share
+    them, outcome (T, k), batch (T,). The time of a batch's rounds is that of its middle.
 
     Rounds before `start` (see `first_weighted`), for which an outcome model had no reward, have weight 0; so
     do those in which an arm (any of the arms, if requested jointly) could not be chosen.
@@ -200,7 +201,7 @@ def _check_options(
 
 @kernel
 def prepare(stream: Stream, state: FloatArray) -> None:
-    """Initial state, before any reward of any arm; state (STATE, k)."""
+    """Set the initial state, before any reward; state (STATE, k)."""
     for j in range(stream.codes.shape[0]):
         state[_PROPENSITY, j] = 1.0
         state[WEIGHT, j] = 1.0
@@ -214,7 +215,7 @@ def prepare(stream: Stream, state: FloatArray) -> None:
 
 @kernel
 def enter(stream: Stream, t: int, state: FloatArray) -> int:
-    """Propensities, weights and predictions of a round; returns the position of its arm, or -1."""
+    """Store the propensities, weights and predictions of a round; returns the position of its arm, or -1."""
     size = stream.codes.shape[0]
     chosen: int = stream.place[stream.action[t]]
     if stream.propensities.shape[0] > 0:
@@ -253,8 +254,8 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
 def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
     """Weight of an arm in a round in which every arm could be chosen: uniform, sqrt or two-point.
 
-    `enter` stores the same weights for all arms, because a pass that needs each weight only once is then
-    faster by a sixth.
+    `enter` stores the same weights for all arms; this separate function makes a pass that needs each weight
+    only once faster by a sixth.
     """
     if stream.weights == _UNIFORM:
         return 1.0 if t >= stream.start else 0.0
@@ -267,7 +268,7 @@ def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
 
 @kernel
 def _two_point(stream: Stream, t: int, j: int, e: float, state: FloatArray) -> float:
-    """Two-point weight of an arm with propensity e, which uses its share of the arm's remaining budget."""
+    """Two-point weight of an arm with propensity e, which spends its share of the arm's remaining budget."""
     share = min(max((1.0 - e) * stream.floored[t] + e * stream.always[t], 0.0), 1.0)
     weight = math.sqrt(share * state[_LEFT, j] * e)
     state[_LEFT, j] *= 1.0 - share
@@ -276,7 +277,7 @@ def _two_point(stream: Stream, t: int, j: int, e: float, state: FloatArray) -> f
 
 @kernel
 def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
-    """Whether a round has no weight: before the start, or if a jointly requested arm is impossible."""
+    """Set weights to 0 before the start, and in rounds in which a jointly requested arm is impossible."""
     size = stream.codes.shape[0]
     possible = t >= stream.start
     if stream.jointly:
@@ -289,7 +290,7 @@ def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
 
 @kernel
 def _time(stream: Stream, t: int) -> float:
-    """Time of a round (for a batch, that of its middle), from -1/2 to 1/2."""
+    """Time of a round, or of the middle of its batch, on a scale from -1/2 to 1/2."""
     if stream.batch.shape[0] > 0:
         middle: float = stream.middle[stream.batch[t]]
         return middle
@@ -299,7 +300,7 @@ def _time(stream: Stream, t: int) -> float:
 
 @kernel
 def learn(stream: Stream, t: int, chosen: int, state: FloatArray) -> None:
-    """Add the round's reward to the running mean of its arm, and of the arms that have none yet."""
+    """Add the round's reward to the running means of its arm and of arms that have no rewards yet."""
     if stream.outcome != _RUNNING:
         return
     if chosen >= 0:
@@ -317,9 +318,9 @@ def learn(stream: Stream, t: int, chosen: int, state: FloatArray) -> None:
 
 @compiled
 def score_rounds(stream: Stream, begin: int, state: FloatArray, scores: FloatArray, gain: FloatArray) -> None:
-    """Scores by running means for rounds after earlier ones, with each score's coefficient of its own reward.
+    """Scores by running means for rounds from `begin` on, with each score's coefficient of its own reward.
 
-    Shapes: state (STATE, k), of the rounds before; scores, gain (n, k), of zeros.
+    Shapes: state (STATE, k), after the rounds before; scores, gain (n, k), initially 0.
     """
     if begin == 0:
         prepare(stream, state)
@@ -379,10 +380,9 @@ def _spread(
     cubes: FloatArray,
     slope: FloatArray,
 ) -> None:
-    """Second pass: products of each round's contributions to the errors of two arms, and their cubes.
+    """Second pass: products of each round's contributions to the errors of two arms, and cubes.
 
-    For a contrast, the sums of its slopes in time about their centre, and of their squares, are added; slope
-    (2,).
+    For a contrast, the sums of its slopes over time, and of their squares, are also computed; slope (2,).
     """
     size = stream.codes.shape[0]
     prepare(stream, state)

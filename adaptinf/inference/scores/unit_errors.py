@@ -2,15 +2,15 @@
 
 Let y be the potential rewards of an arm, and m_t a prediction made before the arm of round t is drawn. The
 error of its score, (1{arm chosen} / e_t - 1) (y_t - m_t), has mean 0 given all potential rewards and
-everything before the draw. These errors are therefore uncorrelated over all rounds, even if a policy that
-learns from all units makes them dependent. The remainder of a unit's sum consists of its own potential
-rewards, which are independent of those of other units. The sums by unit are therefore uncorrelated, and their
-squares add up to the variance. There is one condition: a unit's potential reward depends only on the arm of
-its round, not on the arms of its earlier rounds (no carry-over).
+everything before the draw. Errors of different rounds are therefore uncorrelated, even if a policy that
+learns from all units makes rounds dependent. The rest of a unit's sum consists of its own potential rewards,
+which are independent of those of other units. Sums by unit are therefore uncorrelated, and their squares add
+up to the variance. One condition is that there is no carry-over: a unit's potential reward depends only on
+the arm of its round, not on the arms of its earlier rounds.
 
-If the arm is drawn once for all rounds of a unit, their errors share one draw, and a prediction from the
-unit's own earlier rewards would depend on its result, which biases the score. Therefore a prediction only
-uses other units.
+If the arm is drawn once for all rounds of a unit, the errors of these rounds share the draw. A prediction
+from the unit's own earlier rewards would depend on the result of this draw, which would bias the score.
+Predictions therefore use only other units.
 
 References
 ----------
@@ -31,9 +31,9 @@ from adaptinf.inference.scores.means import ROUNDING, UnitErrors, effective_size
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 FEWEST_EVENTS = 5
-"""Number of units with an event needed for a standard error."""
+"""Smallest number of units with an event for which there is a standard error."""
 _SPIKE = 0.5
-"""Share of rewards above which a single value counts as "no event"."""
+"""Smallest share of rewards for which a value counts as "no event"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class UnitGroupEffects:
 
     Shapes: estimate (G,), errors of G effects, count, used (G, 2), ess, min_propensity (G,).
 
-    `count` is the number of rewards of each arm, `used` the number with a weight.
+    `count` is the number of rewards of each arm, and `used` is the number of those with a weight.
     """
 
     estimate: FloatArray
@@ -63,15 +63,15 @@ def totals_by_unit(rows: FloatArray, unit: IntArray) -> FloatArray:
 
 
 def unit_covariance(influence: FloatArray, unit: IntArray) -> FloatArray:
-    """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, where I_u is the summed influence of unit u.
+    """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, where I_u is the total influence of unit u.
 
-    Shapes: influence (T, k), unit (T,); returns (k, k), NaN if there is one unit.
+    Shapes: influence (T, k), unit (T,); returns (k, k), NaN if there is only one unit.
     """
     return _covariance(totals_by_unit(influence, unit))
 
 
 def _covariance(totals: FloatArray) -> FloatArray:
-    """Covariance of estimates from unit sums of their influences; totals (G, k); returns (k, k)."""
+    """Covariance of estimates from sums of influences by unit; totals (G, k); returns (k, k)."""
     count, size = totals.shape
     if count < 2:
         return np.full((size, size), np.nan)
@@ -88,8 +88,8 @@ def unit_errors(
 ) -> UnitErrors:
     """Clustered errors of weighted means of scores.
 
-    Shapes: estimate (k,), influence, weights, observed (T, k), reward, unit (T,); `observed` is the weight of
-    a reward in its score, such as 1/e if the arm was chosen and otherwise 0.
+    Shapes: estimate (k,), influence, weights, observed (T, k), reward, unit (T,). `observed` is the weight of
+    a reward in its score, such as 1/e if the arm was chosen, and otherwise 0.
     """
     covariance = _without_rounding(unit_covariance(influence, unit), estimate)
     units, freedom, events = unit_support(weights, observed, reward, unit)
@@ -99,7 +99,7 @@ def unit_errors(
 def unit_support(
     weights: FloatArray, observed: FloatArray, reward: FloatArray, unit: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Units, degrees of freedom and units with events for k estimates; shapes as for `unit_errors`."""
+    """Numbers of units, degrees of freedom, and numbers of units with events; shapes as for `unit_errors`."""
     gain = weights * observed
     chosen = (gain > 0.0).astype(np.float64)
     # The rule for rounds, (sum w)^2 / sum w^2 with w = h^2 / e^2, must hold as well as the rule for units.
@@ -111,20 +111,20 @@ def unit_support(
 
 
 def _without_rounding(covariance: FloatArray, estimate: FloatArray) -> FloatArray:
-    """Zeros for standard errors that are only rounding errors of constant scores."""
+    """The covariance with 0 for standard errors that are only rounding errors of constant scores."""
     constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(estimate)
     covariance[constant, :] = covariance[:, constant] = 0.0
     return covariance
 
 
 def where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
-    """Covariance, or NaN if fewer than 5 units had an event; covariance (k, k), events (k,)."""
+    """The covariance, with NaN if fewer than 5 units had an event; covariance (k, k), events (k,)."""
     few = np.where(events < FEWEST_EVENTS, np.nan, 0.0)
     return np.asarray(covariance + few[:, None] + few[None, :], dtype=np.float64)
 
 
 def unit_rows(influence: FloatArray, unit: IntArray) -> dict[str, FloatArray]:
-    """Each unit's contribution to the errors, whose squares sum to the covariance; shape (G, k).
+    """Contributions of each unit to the errors, shape (G, k), whose products sum to the covariance.
 
     Shapes: influence (T, k), unit (T,).
     """
@@ -141,11 +141,9 @@ def units_with(rows: FloatArray | BoolArray, unit: IntArray) -> IntArray:
 def effective_units(weights: FloatArray, chosen: FloatArray, unit: IntArray) -> FloatArray:
     """Effective number of units assigned to each arm, (sum H^2)^2 / sum H^4 for weights H by unit.
 
-    Shapes: weights, chosen (T, k), unit (T,); returns (k,).
-
-    H is the sum of the weights of all rounds of a unit, so H^2 is its share of the variance if its rounds are
-    similar. It equals the number of units assigned to the arm if all have equal weights, and is smaller if a
-    few units have most of the rounds.
+    Shapes: weights, chosen (T, k), unit (T,); returns (k,). H is the sum of the weights of all rounds of a
+    unit, so H^2 is its share of the variance if its rounds are similar. The result is the number of units
+    assigned to the arm if all have equal weights, and less if a few units have most of the rounds.
     """
     had = totals_by_unit(chosen, unit) > 0.0
     squares = np.where(had, totals_by_unit(weights, unit), 0.0) ** 2
@@ -163,16 +161,18 @@ def others_means(
     """Mean reward of every arm over other units' earlier rounds, and whether there are any such rounds.
 
     Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). If the rounds are part of a log, `overall`
-    is `others_mean` of the whole log at these rounds; shapes (T,), (T,). If `arrival` is given, shape (T,),
-    the reward of round s is used from row ``arrival[s]`` on, otherwise from the next row on.
+    is `others_mean` of the whole log at these rounds, with two arrays of shape (T,). If `arrival`, shape
+    (T,), is given, the reward of round s is used from row ``arrival[s]`` on; otherwise, it is used from the
+    next row on.
 
-    Before any other unit has had the arm, it is the mean of all earlier rewards of other units. Rounds that
-    precede every reward from another unit have no prediction; the first reward is used instead, and these
-    rounds must be given zero weight. If a constant is added to all rewards, all predictions increase by that
+    Before any other unit has had the arm, the mean of all earlier rewards of other units is used. Rounds
+    before the first reward from another unit have no prediction. The first reward is used instead, and these
+    rounds must have weight 0. If a constant is added to all rewards, all predictions increase by that
     constant.
 
-    If the arm of a unit is drawn once and the design learns, other units' later arms, and therefore the
-    predictions for the unit's later rounds, depend slightly on the draw, but not on the unit's own rewards.
+    If the arm of a unit is drawn once and the design learns, the later arms of other units depend slightly on
+    the draw, and so do the predictions for the unit's later rounds. They do not depend on the unit's own
+    rewards.
     """
     usual, known = others_mean(reward, unit, arrival) if overall is None else overall
     origin = float(reward[0]) if len(reward) else 0.0
@@ -188,7 +188,7 @@ def others_means(
 def others_mean(
     reward: FloatArray, unit: IntArray, arrival: IntArray | None = None
 ) -> tuple[FloatArray, BoolArray]:
-    """Mean of other units' earlier rewards (the first reward if there are none), and whether any exist.
+    """Mean of other units' earlier rewards (or the first reward, if there are none), and whether any exist.
 
     Shapes: reward, unit (T,), arrival (T,) as for `others_means`; returns (T,), (T,).
     """
@@ -202,8 +202,9 @@ def others_mean(
 class _Earlier:
     """Rewards and rounds ordered by unit, and by time within units.
 
-    Shapes: order (2T,), numbers below T for rewards when they become known, the others for rounds, starts,
-    lengths (G,) of the units in it, arrival (T,).
+    Shapes: order (2T,), starts, lengths (G,), arrival (T,). In `order`, numbers below T stand for rewards at
+    the time when they become known, and the other numbers for rounds. `starts` and `lengths` are those of the
+    units in it.
     """
 
     order: IntArray
@@ -223,7 +224,7 @@ class _Earlier:
         return cls(order, starts, np.diff(starts, append=2 * len(unit)), known)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Sums of other units' values known before each round; values (T,); returns (T,)."""
+        """Sums of the values of other units that are known before each round; values (T,); returns (T,)."""
         rounds = len(values)
         added = np.bincount(self.arrival, weights=values, minlength=rounds + 1)[:rounds]
         events = np.concatenate([values, np.zeros(rounds)])[self.order]
@@ -239,8 +240,8 @@ def units_with_events(chosen: FloatArray, reward: FloatArray, unit: IntArray) ->
 
     Shapes: chosen (T, k), reward, unit (T,); returns (k,).
 
-    Rewards have events if one value makes up at least half of them: any other value is an event. If there are
-    two values in total, such as 0 and 1, the rarer one is counted for each arm: the number of units with it.
+    Rewards have events if at least half of them are equal; any other value is then an event. If rewards take
+    two values in total, such as 0 and 1, the units with the rarer value are counted for each arm.
     """
     values, counts = np.unique(reward, return_counts=True)
     if len(values) == 0 or counts.max() < _SPIKE * len(reward):
@@ -263,11 +264,11 @@ def unit_group_effects(
 ) -> UnitGroupEffects:
     """AIPW estimates of the effect of one arm over another within each group, with clustered errors.
 
-    Shapes: group, treated (T,), 1 for the treatment, 0 for the control, otherwise -1, reward, propensity,
-    unit (T,), weights (T, 2), the control's first.
+    Shapes: group, treated, reward, propensity, unit (T,), weights (T, 2). `treated` is 1 for the treatment, 0
+    for the control and otherwise -1; in `weights`, the control comes first.
 
     The outcome model is the arm's mean reward over the earlier rounds of other units in the group. A unit may
-    have rounds in several groups; the effects' covariance is that of its sums over all of them.
+    have rounds in several groups; the covariance of the effects is computed from its sums over all of these.
     """
     share = np.ones((len(reward), 2)) if weights is None else weights
     overall, known = others_mean(reward, unit)
@@ -305,10 +306,10 @@ def _one_group(
     unit: IntArray,
     overall: tuple[FloatArray, BoolArray],
 ) -> tuple[FloatArray, float, FloatArray]:
-    """Influence of a group's rounds on its effect, shape (m,), the effect, and its support by arm.
+    """Influences of a group's rounds on its effect, shape (m,), the effect, and counts by arm.
 
-    The last has shape (7, 2): rewards, those with a weight, effective sizes, units, degrees of freedom, units
-    with events, and smallest propensity.
+    The counts, shape (7, 2), are numbers of rewards and of those with a weight, effective sizes, numbers of
+    units, degrees of freedom, numbers of units with events, and smallest propensities.
     """
     predicted, _ = others_means(chosen, reward, unit, overall)
     means = weighted_means(aipw_scores(chosen, reward, propensity, predicted), weights)

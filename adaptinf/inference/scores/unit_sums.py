@@ -1,9 +1,9 @@
 """Scores of arms with clustered errors, from sums by batch and totals by unit.
 
-All rounds have the same weight and prediction m, the centre of the sums, or none (m = 0). If a unit has n
-rounds, and totals A of 1 / e and Y of (y - centre) / e, it adds (n (m - mean) + (centre - m) A + Y) / T to
-the error of an arm's mean. This is a combination L of n, A and Y, whose squares sum to L P L', where P
-contains the sums of products of these over units.
+All rounds have the same weight, and the prediction m is the centre of the sums, or 0 if there is no outcome
+model. A unit with n rounds, and with totals A of 1 / e and Y of (y - centre) / e, adds (n (m - mean) +
+(centre - m) A + Y) / T to the error of an arm's mean. This is a linear combination L of n, A and Y. Its
+squares sum to L P L' over units, where P contains the sums of products of n, A and Y.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adaptinf.sums.unit_totals import UnitTotals
 from adaptinf.typing import FloatArray, IntArray
 
 _CANCELLED = 1e-14
-"""Share of the terms of a variance below which the remainder is only their rounding error."""
+"""If a variance is a smaller share of its terms than this, it is only their rounding error."""
 # From this share of zeros on, other rewards count as events, as for rows (`unit_errors`).
 _SPIKE = 0.5
 
@@ -46,7 +46,8 @@ def unit_correlation(
 ) -> FloatArray:
     """Correlation of contrasts, from clustered errors.
 
-    Shapes: codes (P, 2), the arm compared first; multiples (P,), of the second arm's mean; returns (P, P).
+    Shapes: codes (P, 2), the first arm minus the second; multiples (P,), of the second arm's mean; returns
+    (P, P).
     """
     every = np.arange(totals.n_arms)
     means = _uniform_means(cells, every, augmented=augmented)
@@ -66,7 +67,7 @@ def _uniform_means(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreMe
 
 
 def _factors(cells: Cells, totals: UnitTotals, means: ScoreMeans, *, augmented: bool) -> FloatArray:
-    """Coefficients of a unit's n, A and Y in the error of each mean, shape (3, k)."""
+    """The coefficients of a unit's n, A and Y in the error of each mean, shape (3, k)."""
     one = np.ones_like(means.above)
     # Without a model `above` is about 0; A restores to the rewards the centre that Y lacks.
     share = np.array([-means.above, (0.0 if augmented else cells.centre) * one, one])
@@ -74,7 +75,7 @@ def _factors(cells: Cells, totals: UnitTotals, means: ScoreMeans, *, augmented: 
 
 
 def _covariance(totals: UnitTotals, codes: IntArray, factors: FloatArray, means: ScoreMeans) -> FloatArray:
-    """Covariance (U / (U - 1)) L P L' of means; codes (k,), factors (3, k); returns (k, k)."""
+    """Covariance (U / (U - 1)) L P L' of the means; codes (k,), factors (3, k); returns (k, k)."""
     size, n_arms = len(codes), totals.n_arms
     if totals.count < 2:
         return np.full((size, size), np.nan)
@@ -97,7 +98,7 @@ def _few(totals: UnitTotals) -> float:
 
 
 def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
-    """Effective units assigned to each arm, or effective rounds if these are fewer, minus 1; shape (K,)."""
+    """Effective number of units assigned to each arm, or of rounds if smaller, minus 1; shape (K,)."""
     squares, fourths = totals.by_arm("squares"), totals.by_arm("fourths")
     units = squares**2 / np.where(fourths > 0.0, fourths, 1.0)
     second, fourth = (cells.moments[power, 0].sum(axis=0) for power in (2, 4))
@@ -106,10 +107,10 @@ def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
 
 
 def _units_with_events(cells: Cells, totals: UnitTotals) -> FloatArray:
-    """Units with an event under each arm, infinite if rewards have none; shape (K,).
+    """Number of units with an event for each arm, shape (K,); infinite if rewards have no events.
 
-    With two values, the rarer is an event. With more than two values, all except 0 are events if at least
-    half of them are 0; another value that is equally common cannot be detected from sums.
+    If rewards take two values, the rarer value is an event. If they take more, and at least half of them are
+    0, all other values are events. If another value is equally common, sums do not show this.
     """
     events, others = totals.by_arm("events"), totals.by_arm("others")
     raw = cells.about(0.0).moments[0]

@@ -1,7 +1,7 @@
-"""Scores with the same conditional mean in every round and bounds known before it.
+"""Scores with the same conditional mean in every round, and with bounds known before the round.
 
 A confidence sequence for a mean, a contrast or a policy value is a sequence for the mean of such scores, on a
-scale where that mean lies in [0, 1].
+scale where the mean of the scores lies in [0, 1].
 
 References
 ----------
@@ -19,7 +19,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -> Scores:
-    """An arm's own rewards, in the order of its pulls; action (T,), reward (T,)."""
+    """The rewards of one arm in the order of its pulls, as scores; action (T,), reward (T,)."""
     pulled = action == code
     own = reward[pulled]
     floor = np.zeros(len(own)) if mirror == 1.0 else None
@@ -66,12 +66,10 @@ def running_outcomes(action: IntArray, reward: FloatArray, n_arms: int) -> Float
 def score_floors(
     weights: Weights, outcome: FloatArray, smallest: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds on augmented scores, known before each round.
+    """Bounds on augmented scores that are known before each round.
 
-    Shapes: outcome (T, K), smallest (T, K); returns lower, upper (T,).
-
-    The score is linear in the weights, so for a policy that may depend on the context, its bounds are those
-    of the worst single arm.
+    Shapes: outcome (T, K), smallest (T, K); returns lower, upper (T,). Scores are linear in the weights, so
+    for a policy that may depend on the context, the bounds are those for the worst single arm.
     """
     if weights.by_context:
         low = np.min(outcome - outcome / smallest, axis=1)

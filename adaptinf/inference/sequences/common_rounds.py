@@ -1,4 +1,4 @@
-"""The part of a log that scores use: rounds in which all arms of a quantity could be chosen."""
+"""The part of a log that scores use: the rounds in which all arms of a quantity could be chosen."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def common_rounds(profile: LogProfile, quantity: Quantity) -> BoolArray | None:
     """Rounds, (T,), or batches, (B,), in which all of a quantity's arms were possible; None if all were.
 
-    Whether a round is used is known before its arm is drawn, so the scores of the rounds used are a
-    martingale around the same mean.
+    Whether a round is used is known before its arm is drawn, so sums of the deviations of these rounds'
+    scores from the mean are still a martingale.
     """
     # Where all arms could always be chosen, a table of many arms does not look at each list of arms.
     if not quantity.among or not profile.knows_propensities or not profile.impossible.any():
@@ -38,7 +38,7 @@ def common_rounds(profile: LogProfile, quantity: Quantity) -> BoolArray | None:
 
 
 def within(profile: LogProfile, quantity: Quantity) -> tuple[LogProfile, Quantity]:
-    """The profile of a quantity's common rounds, and the quantity in these."""
+    """The profile of the rounds that are common to a quantity's arms, and the quantity in these rounds."""
     keep = common_rounds(profile, quantity)
     if keep is None:
         return profile, quantity

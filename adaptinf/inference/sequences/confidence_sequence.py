@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals valid at all rounds simultaneously, under any adaptive rule.
+"""Confidence sequences: intervals that are valid at all rounds simultaneously, under any adaptive rule.
 
 References
 ----------
@@ -53,7 +53,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """Sequence for one quantity, its standard error, and its effective number of rewards."""
+    """The sequence for one quantity, the standard error, and the effective number of rewards."""
     keep = None if settings.estimator == "sample-mean" else common_rounds(profile, quantity)
     if keep is None:
         return _track_of_all(profile, quantity, settings)
@@ -64,7 +64,7 @@ def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> 
 
 
 def _track_of_all(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """The sequence and its numbers for a quantity all of whose arms could be chosen throughout."""
+    """The results of `build_track` for a quantity if all of its arms could be chosen in every round."""
     if profile.sums is not None:
         return batch_track(profile.sums.cells, quantity, settings)
     log = profile.log
@@ -116,7 +116,7 @@ def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, s
 
 
 def _unbounded_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights) -> Scores:
-    """Augmented scores of all rounds except the first, which has no prediction; reward (T,), from 0 on."""
+    """Augmented scores of all rounds except the first, which has no prediction; reward (T,), at least 0."""
     action, propensity = log.arrays.action, log.arrays.propensity
     assert propensity is not None
     every = indicators(action, np.arange(log.n_arms, dtype=np.int64))
@@ -140,7 +140,7 @@ def _ordinals(count: int) -> IntArray:
 
 
 def _rewards_used(log: AdaptiveLog, quantity: Quantity) -> IntArray:
-    """Number of rewards behind the scores after each round; for a contrast, those of the rarer arm."""
+    """Number of rewards used by the scores up to each round; for a contrast, the number for the rarer arm."""
     action = log.arrays.action
     if quantity.codes:
         pulls = [np.cumsum(action == code) for code in quantity.codes]
@@ -164,7 +164,7 @@ _TARGETS = ("arm-means", "contrast", "policy-value")
 
 
 class ConfidenceSequence:
-    """Arm means, contrasts or policy values, with intervals valid at all rounds simultaneously.
+    """Arm means, contrasts or policy values, with intervals that are valid at all rounds simultaneously.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class ConfidenceSequence:
     target : {"arm-means", "contrast", "policy-value"}
         The quantity to follow.
     arms : sequence of labels, optional
-        For arm means: the arms of interest, by default all arms.
+        For arm means: the arms to estimate, by default all arms.
     treatment : label or list of labels, optional
         For contrasts: the arms to compare with the control, by default all others.
     control : label
@@ -182,26 +182,27 @@ class ConfidenceSequence:
         For policy values: an arm, probabilities of shape (K,) or (T, K), or any other form that `PolicyValue`
         accepts. A policy may depend on the contexts, but not on the log's actions and rewards.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds to use, by default all: the name of a column of the log, or a mask. Whether a round is used
-        must be known before its arm is drawn, and must not depend on rewards; the sequence is then that of a
-        shorter log, whose rounds are renumbered.
+        Rounds to use, given as the name of a column of the log or as a mask; by default, all rounds are used.
+        Whether a round is used must be known before its arm is drawn, and must not depend on rewards. The
+        sequence is then that of a shorter log, whose rounds are renumbered.
 
     Raises
     ------
     ParameterError
-        If an argument is invalid (the message lists every problem): unknown arms, arguments of another
-        target, invalid probabilities.
+        If an argument is invalid, for example an unknown arm, an argument of another target, or invalid
+        probabilities. The message lists every problem.
 
     Notes
     -----
     Sample means require one assumption: whenever an arm is pulled, its expected reward given the past is the
-    same. An arm's rewards in the order of its pulls, centred at its mean, are then martingale differences,
-    and no propensities are needed; this covers UCB and all other designs that do not randomise.
+    same. An arm's rewards in the order of its pulls, minus the arm's mean, are then martingale differences,
+    and no propensities are needed. Sample means are therefore valid for UCB and all other designs that do not
+    randomise.
 
     Inverse-propensity scores (ipw, aipw) require the propensities with which the design chose arms, and a
-    quantity whose expected value given the past is the same in every round; contexts may affect rewards and
-    propensities, as long as they are drawn independently in each round. The expected value of a contrast does
-    not change if all arms drift alike. Rounds in which an arm had propensity 0 are omitted.
+    quantity whose expected value given the past is the same in every round. Contexts may affect rewards and
+    propensities if they are drawn independently in each round. The expected value of a contrast does not
+    change if all arms drift in the same way. Rounds in which an arm had propensity 0 are omitted.
 
     Examples
     --------
@@ -291,62 +292,65 @@ class ConfidenceSequence:
         ----------
         method : {"betting", "empirical-bernstein", "beta-binomial", "gamma-exponential", "normal-mixture", \
 "asymptotic"}, optional
-            The default is betting or, for sums, the asymptotic sequence. All but the last are valid at every
-            sample size. Betting, empirical Bernstein and the gamma-exponential mixture adapt to the variance
-            and require rewards with a known range; the beta-binomial mixture is for sample means of rewards
-            that always equal one of its two ends, such as 0 and 1. Which of these is narrower depends on the
-            rewards and their number (`recommend` first lists the sequence that is expected to be narrower).
-            The normal mixture does not adapt, and requires a range or `sigma`. The asymptotic sequence
-            requires neither. With sums, the last two and the beta-binomial mixture are available.
+            The default is betting or, for sums, the asymptotic sequence. All methods except the asymptotic
+            sequence are valid at every sample size. Betting, empirical Bernstein and the gamma-exponential
+            mixture adapt to the variance, and require rewards with a known range. The beta-binomial mixture
+            is for sample means of rewards that always equal one of the two ends of their range, such as 0 and
+            1. Which of these four methods gives the narrowest intervals depends on the rewards and their
+            number; `recommend` lists the sequence that is expected to be narrowest first. The normal mixture
+            does not adapt to the variance, and requires a range or `sigma`. The asymptotic sequence requires
+            neither of the two. For sums, the normal mixture, the asymptotic sequence and the beta-binomial
+            mixture are available.
         alpha : float
-            Level for which the sequence is tuned, between 0 and 0.5. It is valid at every level.
+            Level for which the sequence is tuned, between 0 and 0.5. The sequence is valid at every level.
         estimator : {"sample-mean", "ipw", "aipw"}, optional
-            Scores. By default, contrasts use aipw if its scores have known bounds, and otherwise ipw, so that
-            drift common to both arms is harmless; policies use ipw. Arm means use sample means, or ipw if
-            contexts may have affected the assignment. Contrasts use sample means if `stationary` is True, or
-            if the log does not have the design's propensities. With scores, each contrast uses the rounds in
-            which both of its arms could be chosen, and arm means use those in which all of them could.
+            The kind of scores. By default, contrasts use aipw if the aipw scores have known bounds, and
+            otherwise ipw, so that drift that is common to both arms does no harm. Policies use ipw. Arm means
+            use sample means, or ipw if contexts may have affected the assignment. Contrasts use sample means
+            if `stationary` is True, or if the log does not have the design's propensities. With ipw and aipw,
+            each contrast uses the rounds in which both of its arms could be chosen, and arm means use the
+            rounds in which all arms of interest could be chosen.
         sigma : float, optional
-            For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2),
-            known in advance; by default half of the reward range.
+            For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2)
+            for all s. The scale must be known in advance; by default, it is half of the reward range.
         floor : float, optional
-            Smallest propensity of the arms in question, guaranteed by the design in advance. Required by
-            aipw, and by the normal mixture on scores if propensities may depend on contexts or are logged for
-            the chosen arm only; betting, empirical Bernstein and the gamma-exponential mixture on ipw scores
-            do not require it.
+            Smallest propensity of the arms of interest that the design guarantees in advance. This floor is
+            required by aipw, and by the normal mixture on scores if propensities may depend on contexts or
+            are logged only for the chosen arm. Betting, empirical Bernstein and the gamma-exponential mixture
+            on ipw scores do not require it.
         t_opt : int, optional
-            For mixtures and the asymptotic sequence: number of scores at which they are narrowest, fixed in
-            advance; by default 1000.
+            For mixtures and the asymptotic sequence: number of scores at which the sequence is narrowest.
+            This number must be fixed in advance, and is 1000 by default.
         start : int, optional
             For the asymptotic sequence: number of rewards before which no value is excluded, by default 100.
-            The rewards counted are those of the arm, of the rarer arm in a contrast, or of the arms that a
-            policy chooses.
+            Counted are the rewards of the arm, of the rarer arm in a contrast, or of the arms that a policy
+            chooses.
         null : float
             Value of the quantities under the null hypothesis.
         stationary : bool
             Whether the expected reward is known to be the same whenever an arm is chosen (no drift, and no
             contexts that affected the choice) or, for scores, in every round. Sequences assume this, and
-            carry a caution unless it is stated.
+            results include a caution unless it is stated.
 
         Returns
         -------
         SequenceResults
-            Results with one term per quantity.
+            The results, with one term for each quantity.
 
         Raises
         ------
         ParameterError
             If an argument is invalid.
         InvalidForLog
-            If the log does not support the request; the message gives the reason and valid alternatives.
+            If the log does not support the request. The message gives the reason and valid alternatives.
 
         Notes
         -----
-        All tuning parameters of a sequence must be fixed before the data are seen: `t_opt` must not be tuned
-        to the length at which a log happened to stop.
+        All tuning parameters of a sequence must be fixed before the data are seen. For example, `t_opt` must
+        not be chosen by the length at which a log happened to stop.
 
-        The contrast of sample means divides alpha between its two arms. The contrast of scores is a single
-        sequence.
+        The sequence for a contrast of sample means divides alpha between the two arms, whereas a contrast of
+        scores has a single sequence.
         """
         check("ConfidenceSequence.fit", null=(null, FINITE), stationary=(stationary, FLAG))
         profile = profile_of(self.log)
@@ -403,7 +407,7 @@ def _contrast(log: AdaptiveLog, treatment: int, control: int) -> Quantity:
 
 
 def _is_fixed(policy: Any) -> bool:
-    """Whether a policy is by definition the same in every round, not only for the contexts that occurred."""
+    """Whether a policy is by definition the same in every round, whatever contexts had occurred."""
     if isinstance(policy, (str, Real)):
         return True
     values = number_array(policy)
@@ -422,7 +426,7 @@ def _smallest(profile: LogProfile, quantity: Quantity) -> float:
 
 
 def _check_data(log: object, target: Any) -> None:
-    """Refuse objects that are not logs, and refuse sums if rows are needed."""
+    """Refuse objects that are not logs or sums, and refuse sums if rows are needed."""
     if not isinstance(log, Sums):
         require_log("ConfidenceSequence", log)
     elif target == "policy-value":

@@ -1,4 +1,4 @@
-"""Mixtures of martingales that use more than the rewards' variance: binary, or bounded below.
+"""Mixtures of martingales that use more than the variance of rewards: that they are binary, or bounded.
 
 References
 ----------
@@ -34,8 +34,9 @@ _KNOTS, _STEPS, _CLOSE = 256, 30, 1e-9
 def beta_peak(score: FloatArray, mean: float, size: float, threshold: float, count: int) -> float:
     """Largest log wealth over the first scores, until it reaches a threshold; score (n,) of 0 and 1.
 
-    The wealth is the scores' probability under the prior Beta(size * mean, size * (1 - mean)) over that under
-    the claimed mean. It is used if the scores' own mean is above the claimed one.
+    The wealth is the probability of the scores under the prior Beta(size * mean, size * (1 - mean)), divided
+    by the probability under the claimed mean. The wealth is used if the mean of the scores is above the
+    claimed mean.
     """
     wealth, offset, peak = 1.0, 0.0, 0.0
     highest, goal = 1.0, math.exp(min(threshold, _MOST))
@@ -68,10 +69,9 @@ def beta_bounds(
 ) -> None:
     """Write the largest mean in [0, 1] against which the log wealth ever reached a threshold.
 
-    Shapes: score (n,), counts (r,), bounds (r,).
-
-    The log wealth is convex in the claimed mean, and at most 0 at the scores' own mean; below that, the
-    wealth decreases wherever it exceeds 1, and bisection finds the bound.
+    Shapes: score (n,), counts (r,), bounds (r,). The log wealth is convex in the claimed mean, and at most 0
+    at the mean of the scores. Below the mean of the scores, the wealth decreases in the claimed mean wherever
+    it exceeds 1, so bisection finds the bound.
     """
     low = 0.0
     for r in range(len(counts)):
@@ -88,7 +88,7 @@ def beta_bounds(
 
 
 def beta_size(t_opt: float, alpha: float) -> float:
-    """Weight of the prior, as a number of scores, which gives the narrowest limits at `t_opt` scores."""
+    """Weight of the prior, as a number of scores, that gives the narrowest limits at `t_opt` scores."""
     # With this size, the prior's variance mean (1 - mean) / (size + 1) equals that of a normal prior, sigma^2
     # / scale, whose optimal scale is known.
     return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)
@@ -96,20 +96,20 @@ def beta_size(t_opt: float, alpha: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BetaBinomialSide:
-    """Beta-binomial mixture for scores of 0 and 1 that exceed a claimed mean; score (n,)."""
+    """The beta-binomial mixture for scores of 0 and 1 that exceed a claimed mean; score (n,)."""
 
     score: FloatArray
     size: float
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
+        """Largest log wealth against a claimed mean; infinite for a mean below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         return float(beta_peak(self.score, mean, self.size, math.inf, len(self.score)))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 if none is."""
+        """Largest rejected means, shape (r,); 0 if no mean is rejected."""
         result = np.zeros(len(counts))
         beta_bounds(self.score, self.size, threshold, counts, result)
         return result
@@ -117,7 +117,7 @@ class BetaBinomialSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BetaBinomialCounts:
-    """Beta-binomial mixture for scores that are counted only at some times; wins, count (n,)."""
+    """The beta-binomial mixture for scores that are counted only at some times; wins, count (n,)."""
 
     wins: FloatArray
     count: FloatArray
@@ -125,14 +125,14 @@ class BetaBinomialCounts:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
+        """Largest log wealth against a claimed mean; infinite for a mean below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         above = self.wins > mean * self.count
         return float(np.max(self._wealth(np.full(len(above), mean))[above], initial=0.0))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 if none is."""
+        """Largest rejected means, shape (r,); 0 if no mean is rejected."""
         low, high = np.zeros(len(self.wins)), self.wins / self.count
         while np.any(high - low > _PRECISION):
             middle = 0.5 * (low + high)
@@ -154,8 +154,9 @@ class BetaBinomialCounts:
 def gamma_wealth(excess: FloatArray, variance: FloatArray, scale: float) -> FloatArray:
     """Log wealth of the gamma-exponential mixture; excess, variance (n,), both at least 0; returns (n,).
 
-    It is the average of exp(b * excess - psi(b) * variance), where psi(b) = -log(1 - b) - b, over shares b in
-    [0, 1), where 1 - b has the gamma distribution with shape and rate `scale`, restricted to below 1.
+    The wealth is the average of exp(b * excess - psi(b) * variance), where psi(b) = -log(1 - b) - b, over
+    shares b in [0, 1). The distribution of 1 - b is the gamma distribution with shape and rate `scale`,
+    restricted to values below 1.
     """
     shape = variance + scale
     reach = excess + shape
@@ -166,7 +167,7 @@ def gamma_wealth(excess: FloatArray, variance: FloatArray, scale: float) -> Floa
 
 
 def gamma_boundary(variance: FloatArray, threshold: float, scale: float) -> FloatArray:
-    """Excess at which the gamma-exponential mixture reaches a threshold; variance (n,), increasing."""
+    """Excess at which the gamma-exponential mixture reaches a threshold; variance (n,) must increase."""
     if len(variance) <= _KNOTS:
         return _newton(variance, threshold, scale, _far(variance, threshold, scale))
     knots = np.quantile(variance, np.linspace(0.0, 1.0, _KNOTS))
@@ -175,7 +176,7 @@ def gamma_boundary(variance: FloatArray, threshold: float, scale: float) -> Floa
 
 
 def _far(variance: FloatArray, threshold: float, scale: float) -> FloatArray:
-    """An excess beyond the boundary."""
+    """An excess above the boundary, at which Newton's method starts."""
     far = np.sqrt((variance + scale) * (np.log1p(variance / scale) + 2.0 * threshold)) + threshold
     while np.any(short := gamma_wealth(far, variance, scale) < threshold):
         far = np.where(short, 2.0 * far, far)
@@ -183,7 +184,7 @@ def _far(variance: FloatArray, threshold: float, scale: float) -> FloatArray:
 
 
 def _newton(variance: FloatArray, threshold: float, scale: float, start: FloatArray) -> FloatArray:
-    """Newton steps: from above after the first, because the log wealth is convex in the excess."""
+    """Newton steps, which approach from above after the first step because the log wealth is convex."""
     shape, excess = variance + scale, start
     for _ in range(_STEPS):
         reach = excess + shape
@@ -198,7 +199,7 @@ def _newton(variance: FloatArray, threshold: float, scale: float, start: FloatAr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GammaExponentialSide:
-    """Gamma-exponential mixture of ``gain - mean * stake``; gain, stake, variance (n,)."""
+    """The gamma-exponential mixture of ``gain - mean * stake``; gain, stake, variance (n,)."""
 
     gain: FloatArray
     stake: FloatArray
@@ -207,7 +208,7 @@ class GammaExponentialSide:
     lowest = 0.0
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth against a claimed mean; infinite below 0, which is impossible."""
+        """Largest log wealth against a claimed mean; infinite for a mean below 0, which is impossible."""
         if mean < 0.0:
             return math.inf
         excess = self.gain - mean * self.stake
@@ -215,14 +216,14 @@ class GammaExponentialSide:
         return float(np.max(gamma_wealth(excess[use], self.variance[use], self.scale), initial=0.0))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); 0 if none is."""
+        """Largest rejected means, shape (r,); 0 if no mean is rejected."""
         last = int(counts[-1])
         boundary = gamma_boundary(self.variance[:last], threshold, self.scale) if last else np.zeros(0)
         return running_largest((self.gain[:last] - boundary) / self.stake[:last], counts, 0.0)
 
 
 def gamma_side(score: FloatArray, floor: FloatArray, t_opt: float, alpha: float) -> GammaExponentialSide:
-    """Gamma-exponential mixture, tuned for a standard deviation of half the range; score, floor (n,)."""
+    """The gamma-exponential mixture, tuned for a standard deviation of half the range; score, floor (n,)."""
     centre, _ = predictable_moments(score)
     stake = 1.0 / (1.0 - floor)
     variance = np.cumsum(((score - centre) * stake) ** 2)

@@ -40,7 +40,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a user requested."""
+    """The arguments that a user gave to `fit`."""
 
     method: Any
     alpha: Any
@@ -53,7 +53,7 @@ class Request:
 
 
 def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
-    """Check the request against the log."""
+    """Check the request against the log, and determine the settings."""
     try:
         return settled(profile, quantities, asked)
     except InvalidForLog as error:
@@ -62,7 +62,7 @@ def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
 
 
 def _alternatives(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> list[str]:
-    """The sequences that are available: those with the same method first."""
+    """The sequences that are available, in an order that starts with those that use the same method."""
     same, others = [], []
     for method in dict.fromkeys((asked.method, *(one.name for one in METHODS.values() if one.offered))):
         for scores in ESTIMATORS:
@@ -175,7 +175,7 @@ def _estimator(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Req
 
 
 def _without_drift(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> str:
-    """Scores that drift common to both arms of a contrast does not affect, the narrower first; or none."""
+    """Kind of scores that is not affected by drift common to both arms of a contrast; empty if none is."""
     if asked.stationary or asked.sigma is not None or profile.deciding_context:
         return ""
     if not all(profile.pulls[code] for one in quantities for code in one.codes):
@@ -187,7 +187,7 @@ def _without_drift(profile: LogProfile, quantities: tuple[Quantity, ...], asked:
 
 
 def _serve(profile: LogProfile, quantities: tuple[Quantity, ...]) -> bool:
-    """Whether the propensities are the design's own and positive."""
+    """Whether the propensities are those of the design and positive for the arms of all quantities."""
     return not refusal(_check_scores, profile, quantities, "")
 
 
@@ -260,7 +260,7 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
 
 
 def _never(profile: LogProfile, quantity: Quantity) -> dict[str, Any]:
-    """Arms that were never all available simultaneously, and the arm that was available least often."""
+    """The arms that were never all available simultaneously, and the one that was available least often."""
     worst = max(quantity.among, key=lambda code: profile.impossible[code])
     arms = "the two arms" if len(quantity.codes) > 1 else "the requested arms"
     rounds = {"n": int(profile.impossible[worst]), "rounds": profile.log.n_rounds}

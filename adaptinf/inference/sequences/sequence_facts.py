@@ -1,7 +1,7 @@
-"""Facts for claims about one confidence sequence on one kind of scores, and about a fit.
+"""Facts on which claims about one confidence sequence on one kind of scores, and about a fit, depend.
 
-With weights w of a value, propensities e and means m of the arms' own rewards, the scores are w 1{A = k} (y -
-m_k) / e + sum w_k m_k. Drift that is common to both arms of a contrast does not affect its value.
+For a value with weights w, propensities e and means m of the arms' own rewards, the scores are w 1{A = k} (y
+- m_k) / e + sum w_k m_k. Drift that is common to both arms of a contrast does not affect the contrast.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SHOWN = 5
 
 
 def value_trend(profile: LogProfile, quantity: Quantity) -> float:
-    """Standardised slope of a value in time; NaN if there is nothing to test."""
+    """Standardised slope of the value of a quantity in time; NaN if there is nothing to test."""
     if profile.repeated_units or profile.incomplete or not profile.knows_propensities:
         return math.nan
     profile, quantity = within(profile, quantity)
@@ -76,7 +76,7 @@ def _of_sums(cells: Cells, quantity: Quantity) -> float:
 def shape_cautions(
     profile: LogProfile, quantities: Sequence[Quantity], terms: Sequence[str], estimator: str
 ) -> tuple[str, ...]:
-    """Cautions for quantities, from their arms' rarest outcomes and the skewness of their worst mean."""
+    """Cautions for quantities, based on the rarest outcomes of arms and the most skewed mean."""
     arms = [list(one.codes) or list(range(profile.log.n_arms)) for one in quantities]
     parts = [profile if estimator == "sample-mean" else within(profile, one)[0] for one in quantities]
     uncommon = np.array([part.uncommon[codes].min() for part, codes in zip(parts, arms, strict=True)])
@@ -89,19 +89,19 @@ def shape_cautions(
 
 
 def _distinct(parts: Sequence[LogProfile]) -> Sequence[LogProfile]:
-    """Each distinct part of a log, once."""
+    """The parts of a log without repetitions."""
     return list({id(part): part for part in parts}.values())
 
 
 def _unevenness(profile: LogProfile, estimator: str) -> FloatArray:
-    """Factor from the squared skewness of rewards to that of each arm's mean; (K,), 0 if unused."""
+    """Factors that convert the squared skewness of rewards to that of arm means, (K,); 0 for unused arms."""
     if estimator == "sample-mean" or not profile.knows_propensities:
         return unevenness(profile.pulls, profile.pulls)
     return unevenness(profile.inverse_squares, profile.inverse_cubes)
 
 
 class SequenceFacts(ConstantMeans):
-    """Facts for claims about a sequence before there is a fit."""
+    """Facts on which claims about a sequence depend before a fit."""
 
     def __init__(
         self,
@@ -127,17 +127,17 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def is_by_pull(self) -> bool:
-        """Whether the sequence uses an arm's own rewards."""
+        """Whether the sequence uses only the rewards of the arm itself."""
         return self.estimator == "sample-mean"
 
     @property
     def is_by_round(self) -> bool:
-        """Whether the sequence uses scores, of which every round has one."""
+        """Whether the sequence uses scores that exist in every round."""
         return not self.is_by_pull
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """Drift in the arms' own rewards, or in the value of scores in every round."""
+        """Evidence of drift in the rewards of the arms, or in the mean of the scores of every round."""
         if self.is_by_pull:
             return self.profile.drift_of(self.codes)
         terms = self.terms or [""] * len(self.quantities)
@@ -165,12 +165,12 @@ class SequenceFacts(ConstantMeans):
 
     @property
     def contexts_may_spoil(self) -> bool:
-        """Whether contexts may have affected the choice of arms whose unadjusted means are used."""
+        """Whether unadjusted means are used for arms whose choice may have been affected by contexts."""
         return self.is_by_pull and not self.profile.context_free
 
     @property
     def never_random(self) -> str:
-        """Whether no arm was drawn at random, for unadjusted means."""
+        """Why unadjusted means may be confounded because no arm was drawn at random; otherwise empty."""
         return contexts.NEVER_RANDOM() if self.is_by_pull and self.profile.never_random else ""
 
     @property
@@ -184,7 +184,7 @@ class SequenceFacts(ConstantMeans):
 
 
 class FitFacts(SequenceFacts):
-    """Facts for claims about sequences with settings, for named quantities."""
+    """Facts on which claims about sequences with settings depend, for named quantities."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class FitFacts(SequenceFacts):
 
     @property
     def left_out(self) -> list[dict[str, object]]:
-        """Rounds without one of the arms that scores compare, once for each set of arms."""
+        """Numbers of rounds in which one of the compared arms was impossible, once for each set of arms."""
         if self.is_by_pull:
             return []
         log, said = self.profile.log, dict[tuple[int, ...], dict[str, object]]()
@@ -235,7 +235,7 @@ class FitFacts(SequenceFacts):
 
     @property
     def different_rounds(self) -> bool:
-        """Whether arms compared by their own rewards joined late or left early."""
+        """Whether arms that are compared by their own rewards joined late or left early."""
         profile, codes = self.profile, np.array(self.codes)
         if self.stationary or not (self.is_by_pull and profile.knows_propensities):
             return False
@@ -256,7 +256,7 @@ class FitFacts(SequenceFacts):
 
     @property
     def share_cautions(self) -> tuple[str, ...]:
-        """Evidence against unadjusted means from sums."""
+        """Evidence against the use of unadjusted means from sums."""
         return self.profile.share_cautions if self.is_by_pull else ()
 
     @property

@@ -1,4 +1,4 @@
-"""The confidence sequences: the inputs, requirements and bets of each."""
+"""The confidence sequences, with the inputs, requirements and bets of each."""
 
 from __future__ import annotations
 
@@ -172,4 +172,4 @@ _RECORDS = (
     ),
 )
 METHODS: Mapping[str, SequenceMethod] = MappingProxyType({one.name: one for one in _RECORDS})
-"""Sequences keyed by name; `recommend` orders them by their expected widths."""
+"""Sequences by name; `recommend` orders sequences by expected width."""

@@ -1,4 +1,4 @@
-"""Components of a confidence sequence: a quantity and its scores, a method, and its settings on a log."""
+"""Parts of a confidence sequence: a quantity and its scores, a method, and settings for a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Scores for one quantity: evidence that it is larger, and evidence that it is smaller.
+    """Scores for one quantity: evidence that the quantity is larger, and evidence that it is smaller.
 
     Shapes: lower (n,), upper (n,), lower_floor, upper_floor (n,), counts (T,).
     """
@@ -36,16 +36,16 @@ class Weights:
     by_context: bool = False
 
     def ratios(self, action: IntArray, propensity: FloatArray) -> FloatArray:
-        """Weights of the chosen arms over their propensities; action, propensity (T,), returns (T,)."""
+        """Weights of chosen arms, divided by propensities; action, propensity (T,), returns (T,)."""
         own = self.arms[np.arange(len(action)), action]
         return np.asarray(own / propensity, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """One quantity: its arms, for sequences of their own rewards, and its weights, for scores.
+    """One quantity: its arms, for sequences that use the arms' own rewards, and its weights, for scores.
 
-    Scores are for the rounds in which all arms in `among` could be chosen.
+    Scores exist for the rounds in which all arms in `among` could be chosen.
     """
 
     codes: tuple[int, ...]
@@ -55,10 +55,11 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """Information about scores after each of n batches that have some.
+    """Information about scores after each of the n batches that have scores.
 
-    Shapes: total (n,), their sum so far; count (n,), their number; spread (n,), their variance; clock (n,),
-    the number of rewards behind them; counts (B,), how many of the n batches are complete after each batch.
+    Shapes: total, count, spread, clock (n,), counts (B,). `total` is the sum of the scores so far, `count` is
+    their number, `spread` is their variance, and `clock` is the number of rewards that the scores use.
+    `counts` is the number of the n batches that are complete after each batch.
 
     Scores are on the scale of `origin` and `width`, on which bounded rewards have means in [0, 1].
     """
@@ -73,14 +74,14 @@ class Looks:
 
     @property
     def std_error(self) -> float:
-        """Standard error of their mean after the last batch, in units of the reward."""
+        """Standard error of the mean of the scores after the last batch, in units of the reward."""
         count = float(self.count[-1]) if len(self.count) else 0.0
         return self.width * math.sqrt(self.spread[-1] / (count - 1.0)) if count > 1.0 else math.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreLaw:
-    """Distribution of one side's scores, which are at least a floor; values, shares (j,)."""
+    """Distribution of the scores of one side, which are not below a floor; values, shares (j,)."""
 
     values: FloatArray
     shares: FloatArray
@@ -88,12 +89,12 @@ class ScoreLaw:
 
     @property
     def mean(self) -> float:
-        """Expectation."""
+        """Expectation of the scores."""
         return float(self.shares @ self.values)
 
     @property
     def variance(self) -> float:
-        """Variance."""
+        """Variance of the scores."""
         return float(self.shares @ (self.values - self.mean) ** 2)
 
 
@@ -101,13 +102,13 @@ class ScoreLaw:
 class SequenceMethod:
     """One confidence sequence.
 
-    `options` are its own tuning arguments; `bounds` indicates, for each estimator, whether the bounds of its
-    scores must be known. `bets` indicates a wealth for either side, with half of alpha each, on scores that
-    need no upper bound. `two_valued` indicates whether the sequence is for sample means of rewards that are
-    always at one end of their range. `offered` indicates whether it is suggested in error messages.
-    `distance` is the expected distance of one side's bound from the mean, for those whose wealth has its own
-    form. `batch_sides` are the sides if sums of scores are known only at the ends of batches, None if these
-    are insufficient.
+    `options` are the tuning arguments of this method. `bounds` indicates, for each estimator, whether the
+    bounds of the estimator's scores must be known. `bets` indicates that the method has a wealth for either
+    side, with half of alpha each, for scores that need no upper bound. `two_valued` indicates whether the
+    sequence is for sample means of rewards that are always at one end of their range. `offered` indicates
+    whether the sequence is suggested in error messages. `distance` is the expected distance of one side's
+    bound from the mean, for methods that are not normal mixtures. `batch_sides` computes the sides if sums of
+    scores are known only at the ends of batches; it is None if such sums are insufficient.
     """
 
     name: str
@@ -124,7 +125,7 @@ class SequenceMethod:
 
     @property
     def title(self) -> str:
-        """Its name as used in a sentence."""
+        """The name of the sequence for use in a sentence."""
         return f"{self.kind} confidence sequence"
 
     @property
@@ -135,7 +136,7 @@ class SequenceMethod:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A sequence that the log supports, with its settings."""
+    """The settings of a sequence that the log supports."""
 
     method: SequenceMethod
     estimator: str

@@ -1,4 +1,4 @@
-"""Results of confidence sequences: those of any estimate, plus a table over rounds."""
+"""Results of confidence sequences: the results of any estimate, and a table over rounds."""
 
 from __future__ import annotations
 
@@ -26,30 +26,31 @@ _PER_DECADE, _ALL_SHOWN = 10, 60
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SequenceResults(Results):
-    """Confidence sequences, as of the last round or any other.
+    """Confidence sequences after the last round or after any other round.
 
     Parameters
     ----------
     reference : SequenceReference
-        The sequences. They store their scores, one or more arrays over the rounds.
+        The sequences. They store their scores in one or more arrays over the rounds.
     dates : ndarray of datetime64, shape (T,), optional
         Start times of the rounds, if recorded in the log.
     **others
-        As in `Results`.
+        The other arguments, as in `Results`.
 
     Notes
     -----
-    The intervals are running intersections: a value that has been excluded remains excluded. With probability
-    at least 1 - alpha the true value is never excluded, at any round, regardless of how the log was stopped.
-    Limits are NaN if every value has been excluded, which has probability at most alpha under the
-    assumptions.
+    The intervals are running intersections, so a value that has been excluded remains excluded. With
+    probability at least 1 - alpha, the true value is never excluded at any round, regardless of how the log
+    was stopped. Limits are NaN if every value has been excluded, which has probability at most alpha under
+    the assumptions.
 
-    P-values are anytime-valid: at most alpha exactly if the sequence at alpha has ever excluded the null, and
-    the probability that this ever happens under the null is at most alpha. Standard errors and their ratios
-    to the estimates are descriptive; neither p-values nor intervals use them.
+    P-values are anytime-valid. A p-value is at most alpha exactly if the sequence at alpha has ever excluded
+    the null hypothesis. If the null hypothesis is true, the probability that this ever happens is at most
+    alpha. Standard errors and their ratios to the estimates are descriptive; neither p-values nor intervals
+    use them.
 
-    Simultaneous intervals and p-values are Bonferroni's. Šidák's formula needs normal or independent
-    statistics, which the sequences of one log are not, and is refused.
+    Simultaneous intervals and p-values use Bonferroni's correction. Šidák's correction is refused, because it
+    requires normal or independent statistics, and the sequences of one log are neither.
 
     Examples
     --------
@@ -67,26 +68,27 @@ class SequenceResults(Results):
 
     @property
     def at_any_length(self) -> bool:
-        """Always true."""
+        """Always True, because confidence sequences are valid at any length of a log."""
         return True
 
     def table(self, alpha: float = 0.05, rounds: Sequence[int] | None = None) -> pd.DataFrame:
-        """Estimates and intervals after some of the rounds.
+        """Estimates and intervals after the given rounds.
 
         Parameters
         ----------
         alpha : float
-            One minus the confidence level, between 0 and 0.5; it holds for all rounds of the log
+            One minus the confidence level, between 0 and 0.5. The level holds for all rounds of the log
             simultaneously.
         rounds : sequence of int, optional
-            Rounds from 1 to the number of rounds; by default about ten per power of ten, and the last. For
-            sums, rounds after the first batch; by default the ends of batches or, if there are many, about
-            ten per power of ten.
+            Rounds, numbered from 1. The default is about ten rounds per power of ten, and the last round. For
+            sums, the first batch must be complete; the default is the ends of batches or, if there are many,
+            about ten per power of ten.
 
         Returns
         -------
         DataFrame
-            Columns t, term, estimate, low and high; rounds are ascending, terms keep their order.
+            A table with the columns t, term, estimate, low and high. Rounds are in ascending order, and terms
+            keep their order.
 
         Raises
         ------
@@ -95,9 +97,9 @@ class SequenceResults(Results):
 
         Notes
         -----
-        Bets have no closed form: each round of the table requires about fifty passes over the log's rounds up
-        to it, unless its limit has not changed. Rounds spaced evenly on a log scale keep the work linear in
-        the length of the log.
+        Bounds from bets have no closed form. Each round of the table requires about fifty passes over all
+        earlier rounds, unless its limit has not changed. If rounds are evenly spaced on a log scale, the work
+        is linear in the length of the log.
         """
         check_alpha("table", alpha)
         chosen = _check_rounds(rounds, self.reference)
@@ -120,7 +122,7 @@ class SequenceResults(Results):
         return [law(law=self.reference.name), *self._outside(alpha)]
 
     def _outside(self, alpha: float) -> list[str]:
-        """Whether an estimate lies outside the limits printed with it."""
+        """Notes on estimates that lie outside the limits printed with them."""
         limits = self.conf_int(alpha)
         outside = (self.estimate < limits["low"].to_numpy()) | (self.estimate > limits["high"].to_numpy())
         return [claims.OUTSIDE(term=term) for term, flag in zip(self.terms, outside, strict=True) if flag]
@@ -139,13 +141,13 @@ class SequenceResults(Results):
 
 
 def spread_rounds(n_rounds: int) -> IntArray:
-    """Rounds evenly spaced on a log scale, including the first and the last."""
+    """Rounds that are evenly spaced on a log scale, including the first and the last round."""
     steps = math.ceil(_PER_DECADE * math.log10(n_rounds)) + 1
     return np.unique(np.round(np.geomspace(1.0, n_rounds, steps)).astype(np.int64))
 
 
 def _spread_places(n_batches: int) -> IntArray:
-    """Positions of the batches that a table shows: all if there are few."""
+    """Positions of the batches that a table shows; if there are few, the table shows all batches."""
     return np.arange(n_batches) if n_batches <= _ALL_SHOWN else spread_rounds(n_batches) - 1
 
 

@@ -1,7 +1,7 @@
 """Confidence sequences from sums by batch, with intervals only at the ends of batches.
 
-A sequence that is valid at every round is also valid at the ends of batches, at which only the number of
-scores, their sum and the sum of their squares are needed.
+A sequence that is valid at every round is also valid at the ends of batches. There, it needs only the number
+of scores, their sum and the sum of their squares.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check_sums(method: SequenceMethod, estimator: str, floor: float | None) -> N
 
 
 def batch_track(cells: Cells, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
-    """Sequence for one quantity after each batch, its standard error, and its effective number of rewards."""
+    """The sequence for a quantity after each batch, the standard error, and the effective sample size."""
     codes = list(quantity.codes)
     if settings.estimator == "sample-mean":
         looks = [_own_looks(cells, code, settings) for code in codes]
@@ -50,7 +50,7 @@ def batch_track(cells: Cells, quantity: Quantity, settings: Settings) -> tuple[T
 
 
 def _track(looks: Looks, settings: Settings) -> SingleTrack:
-    """Sequence for the mean of scores."""
+    """The sequence for the mean of scores."""
     mirror = 1.0 if settings.bounded else 0.0
     assert settings.method.batch_sides is not None
     lower, upper = settings.method.batch_sides(looks, settings)
@@ -59,7 +59,7 @@ def _track(looks: Looks, settings: Settings) -> SingleTrack:
 
 
 def _own_looks(cells: Cells, code: int, settings: Settings) -> Looks:
-    """An arm's own rewards; unbounded ones are measured from the centre of the sums."""
+    """Running sums of one arm's rewards; unbounded rewards are measured from the centre of the sums."""
     count, total, squares = (cells.moments[0, degree, :, code] for degree in range(3))
     origin = settings.low if settings.bounded else cells.centre
     own = (cells.centre - origin, origin, settings.width)
@@ -67,7 +67,11 @@ def _own_looks(cells: Cells, code: int, settings: Settings) -> Looks:
 
 
 def _score_looks(cells: Cells, quantity: Quantity, settings: Settings) -> Looks:
-    """Inverse-propensity scores of rewards, minus the middle of their range or earlier means."""
+    """Running sums of the inverse-propensity scores of a quantity.
+
+    For ipw, the middle of a known range is subtracted from rewards; for aipw, means of earlier batches are
+    subtracted.
+    """
     weights, augmented = quantity.weights, settings.estimator == "aipw"
     if not augmented:
         cells = cells.about(settings.low + 0.5 * settings.width if settings.bounded else 0.0)
@@ -98,7 +102,7 @@ def _looks(
 ) -> Looks:
     """Running sums over the batches with scores; count, total, squares, rewards (B,).
 
-    `scale` contains the offset of scores from `origin`, the origin and the width.
+    `scale` contains the offset of the scores from the origin, the origin and the width.
     """
     shift, origin, width = scale
     there = count > 0.0

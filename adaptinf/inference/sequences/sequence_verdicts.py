@@ -1,4 +1,4 @@
-"""Validity of every confidence sequence for a log."""
+"""The validity of every confidence sequence for a log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _USUAL_ALPHA = 0.05
 def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order: Order) -> list[Verdict]:
     """A verdict for each sequence on each kind of scores; refused sequences come last.
 
-    `order` contains the rank of sequences among other methods, and that of sample means that contexts may
+    `order` contains the rank of sequences among other methods, and the rank of sample means that contexts may
     have biased.
     """
     asked = tuple(quantities)
@@ -41,11 +41,11 @@ def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order
 
 
 def _key(verdict: Verdict) -> tuple[Any, ...]:
-    """Rank: methods valid at every round come before asymptotic methods, and narrower before wider ones.
+    """Sort key: methods that are valid at every round come first, and then methods with narrower intervals.
 
-    No fixed list can determine which is the narrowest, because this depends on the number of rounds and the
-    variance. The widths are expected widths, which do not depend on any arm's own rewards, so this choice
-    does not invalidate intervals.
+    No fixed list can determine which method is the narrowest, because this depends on the number of rounds
+    and the variance. The widths are expected widths, which do not depend on the rewards of any single arm, so
+    a choice by width does not invalidate intervals.
     """
     width = verdict.length if verdict.valid else 0.0
     return not verdict.valid, verdict.rank, verdict.label != "anytime", width

@@ -1,8 +1,8 @@
-"""One-sided confidence sequences, and bettors' wealth against a claimed mean.
+"""One-sided confidence sequences, and the wealth of bettors against a claimed mean.
 
-Each function is for the lower side: scores with the same conditional mean in every round, bounded below by a
-value known before the round, and evidence that the mean is larger than claimed. The upper side is the same
-with mirrored scores.
+Each function is for the lower side, which collects evidence that the mean is larger than claimed. The scores
+have the same conditional mean in every round, and are bounded below by a value known before the round. The
+upper side is the same with mirrored scores.
 
 References
 ----------
@@ -55,10 +55,9 @@ def _write_moments(score: FloatArray, centre: FloatArray, variance: FloatArray) 
 
 
 def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the scores, as known before each round.
+    """Mean and variance of the scores before each round.
 
-    They include an initial score of 1/2 with the largest variance, 1/4 (Waudby-Smith, Ramdas).
-
+    Both include an initial score of 1/2 with the largest possible variance, 1/4 (Waudby-Smith, Ramdas).
     Shapes: score (n,); returns centre, variance (n,).
     """
     centre, variance = np.empty(len(score)), np.empty(len(score))
@@ -67,7 +66,7 @@ def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def plug_in_bets(variance: FloatArray, alpha: float) -> FloatArray:
-    """Bets that would be nearly optimal if the variance so far were the true one.
+    """Bets that would be nearly optimal if the variance so far were the true variance.
 
     Shapes: variance (n,); returns (n,).
     """
@@ -80,10 +79,9 @@ def bernstein_sums(
 ) -> tuple[FloatArray, FloatArray]:
     """Log wealth of the empirical Bernstein process, which is linear in the claimed mean.
 
-    Shapes: score (n,), bet (n,), centre (n,), scale (n,); returns gain, stake (n,).
-
-    For y >= -1 and 0 <= b < 1: exp(b y - psi(b) y^2) <= 1 + b y with psi(b) = -log(1 - b) - b. With y =
-    (score - centre)/scale and b = bet * scale, the expected factor is at most exp(bet (mean - centre)).
+    Shapes: score (n,), bet (n,), centre (n,), scale (n,); returns gain, stake (n,). For y >= -1 and 0 <= b <
+    1, exp(b y - psi(b) y^2) <= 1 + b y, where psi(b) = -log(1 - b) - b. With y = (score - centre)/scale and b
+    = bet * scale, the expectation of the left side is at most exp(bet (mean - centre)).
     """
     share = bet * scale
     penalty = (-np.log1p(-share) - share) / scale**2
@@ -92,7 +90,7 @@ def bernstein_sums(
 
 
 def running_variance(score: FloatArray) -> FloatArray:
-    """Variance of the first t scores for every t (divided by t); score (n,); returns (n,)."""
+    """Variance, with divisor t, of the first t scores for every t; score (n,); returns (n,)."""
     if len(score) == 0:
         return np.zeros(0)
     t = np.arange(1.0, len(score) + 1.0)
@@ -104,9 +102,10 @@ def running_variance(score: FloatArray) -> FloatArray:
 def mixture_scale(variance: float, alpha: float) -> float:
     """Scale of the two-sided normal mixture that is narrowest at a given accumulated variance.
 
-    The derivative of the bound in r vanishes if u - log(u) = 1 + 2 log(1/alpha) with u = 1 + v/r. A common
-    closed form replaces u - 1 with 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
-    instead of the solution 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
+    For accumulated variance v and scale r, the derivative of the bound in r vanishes if u - log(u) = 1 + 2
+    log(1/alpha), where u = 1 + v/r. A common closed form replaces u - 1 with 2 log(1/alpha) + log(1 + 2
+    log(1/alpha)). At alpha = 0.05, the closed form gives 7.9 instead of the solution 8.2, and the resulting
+    bound exceeds the smallest bound by 3 parts in 100,000.
     """
     # The equation u - log(u) = 1 + 2 log(1/alpha) is equivalent to u exp(-u) = alpha^2 / e, and branch -1 of
     # Lambert's W gives its root above 1.
@@ -125,7 +124,7 @@ def _factor(score: float, bet: float, floor: float, mean: float, cap: float) -> 
 
 @compiled
 def betting_peak(score: FloatArray, bet: FloatArray, floor: FloatArray, mean: float, cap: float) -> float:
-    """Largest log wealth that a bettor against a claimed mean ever reached; score, bet (n,), floor (n,)."""
+    """Largest log wealth ever reached by a bettor against a claimed mean; score, bet (n,), floor (n,)."""
     wealth, top, offset, peak = 1.0, 1.0, 0.0, 0.0
     for i in range(len(score)):
         wealth *= _factor(score[i], bet[i], floor[i], mean, cap)
@@ -174,9 +173,8 @@ def betting_bounds(
 ) -> None:
     """Write the largest mean in [0, 1] against which the log wealth ever reached a threshold.
 
-    Shapes: score, bet, floor (n,), counts (r,), bounds (r,).
-
-    Every factor decreases as the claimed mean increases, and so does the wealth; bisection finds the bound.
+    Shapes: score, bet, floor (n,), counts (r,), bounds (r,). Every factor of the wealth decreases as the
+    claimed mean increases, so bisection finds the bound.
     """
     low = 0.0
     for r in range(len(counts)):
@@ -195,25 +193,25 @@ def betting_bounds(
 
 
 class Side(Protocol):
-    """Evidence that the mean of n scores is larger than claimed, and the means that remain possible."""
+    """The evidence that the mean of n scores is larger than claimed, and the means that remain possible."""
 
     @property
     def lowest(self) -> float:
-        """Smallest possible mean; no bound falls below it."""
+        """Smallest possible mean, which no bound falls below."""
 
     def peak(self, mean: float) -> float:
-        """Largest log wealth ever reached against a claimed mean: at least 0, and decreasing in the mean."""
+        """Largest log wealth ever reached against a claimed mean; at least 0, and decreasing in the mean."""
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
         """Largest means against which the log wealth has reached a threshold, shape (r,).
 
-        `counts`, in ascending order, are the numbers of scores after which the bound is requested.
+        `counts` contains, in ascending order, the numbers of scores after which bounds are needed.
         """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearSide:
-    """Log wealth ``gain - mean * stake``: the empirical Bernstein process; gain, stake (n,)."""
+    """The empirical Bernstein process with log wealth ``gain - mean * stake``; gain, stake (n,)."""
 
     gain: FloatArray
     stake: FloatArray
@@ -232,7 +230,7 @@ class LinearSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BettingSide:
-    """Wealth from bets on the scores themselves; score, bet, floor (n,)."""
+    """The wealth from bets on the scores themselves; score, bet, floor (n,)."""
 
     score: FloatArray
     bet: FloatArray
@@ -255,9 +253,10 @@ class BettingSide:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureSide:
-    """Normal mixture of exponential martingales, for sums that exceed their claimed mean.
+    """The normal mixture of exponential martingales, for sums that exceed the claimed mean.
 
-    Shapes: total (n,), the sums of all scores so far; count (n,), their number; variance (n,).
+    Shapes: total, count, variance (n,): for each time, the sum of all scores so far, their number, and their
+    accumulated variance.
     """
 
     total: FloatArray
@@ -268,7 +267,7 @@ class MixtureSide:
 
     @classmethod
     def of_scores(cls, score: FloatArray, variance: FloatArray, scale: float, lowest: float) -> MixtureSide:
-        """The mixture after each of some scores; score, variance (n,)."""
+        """The mixture after each of the given scores; score, variance (n,)."""
         return cls(np.cumsum(score), np.arange(1.0, len(score) + 1.0), variance, scale, lowest)
 
     def peak(self, mean: float) -> float:
@@ -282,7 +281,7 @@ class MixtureSide:
         return float(np.max(wealth, initial=0.0))
 
     def bounds(self, threshold: float, counts: IntArray) -> FloatArray:
-        """Largest rejected means, shape (r,); the smallest possible mean if none is rejected."""
+        """Largest rejected means, shape (r,); the smallest possible mean if no mean is rejected."""
         total = self.variance + self.scale
         width = np.sqrt(total * (np.log(total / self.scale) + 2.0 * threshold)) / self.count
         bound = np.where(self.variance > 0.0, self.total / self.count - width, -np.inf)
@@ -290,7 +289,7 @@ class MixtureSide:
 
 
 def bernstein_side(score: FloatArray, floor: FloatArray, alpha: float) -> LinearSide:
-    """Empirical Bernstein process with predictable plug-in bets; score (n,), floor (n,)."""
+    """The empirical Bernstein process with predictable plug-in bets; score (n,), floor (n,)."""
     centre, variance = predictable_moments(score)
     scale = 1.0 - floor
     bet = np.minimum(CAP / scale, plug_in_bets(variance, alpha))
@@ -298,7 +297,7 @@ def bernstein_side(score: FloatArray, floor: FloatArray, alpha: float) -> Linear
 
 
 def betting_side(score: FloatArray, floor: FloatArray, alpha: float) -> BettingSide:
-    """Betting with predictable plug-in bets; the parameters are those of `bernstein_side`."""
+    """The wealth from predictable plug-in bets; the parameters are those of `bernstein_side`."""
     _, variance = predictable_moments(score)
     own = np.ascontiguousarray(score, dtype=np.float64)
     return BettingSide(own, plug_in_bets(variance, alpha), np.ascontiguousarray(floor, dtype=np.float64))
@@ -314,10 +313,10 @@ def asymptotic_side(
     start: int,
     lowest: float,
 ) -> MixtureSide:
-    """Normal mixture with the running variance of the scores replacing a known one.
+    """The normal mixture with the running variance of the scores in place of a known variance.
 
-    Shapes: total (n,), sums of scores so far; count (n,), their number; spread (n,), their variance; clock
-    (n,), the number of rewards behind them.
+    Shapes: total, count, spread, clock (n,): for each time, the sum of the scores so far, their number, their
+    variance, and the number of rewards that they use.
     """
     variance = np.where(clock >= start, count * spread, 0.0)
     known = np.flatnonzero(variance > 0.0)
@@ -326,6 +325,6 @@ def asymptotic_side(
 
 
 def running_largest(bound: FloatArray, counts: IntArray, lowest: float) -> FloatArray:
-    """Largest of the first bounds, shape (r,), at least the lower limit; bound (n,), counts (r,)."""
+    """Largest of the first bounds and of the lower limit, shape (r,); bound (n,), counts (r,)."""
     running = np.maximum.accumulate(np.concatenate(([lowest], bound)))
     return np.asarray(running[counts], dtype=np.float64)

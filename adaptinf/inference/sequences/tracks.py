@@ -1,7 +1,7 @@
 """Two-sided confidence sequences as reference distributions: intervals at any round, and p-values.
 
-A claim is rejected at alpha once the evidence on one side has ever reached the threshold of alpha. The
-p-value is the smallest such alpha, so p-values and intervals agree at every level.
+A claim is rejected at alpha if the evidence on one side has ever reached the threshold for alpha. The p-value
+is the smallest such alpha, so p-values and intervals agree at every level.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _HALVINGS, _DOUBLINGS = 200, 40
 
 
 class Track(Protocol):
-    """Confidence sequence for one quantity, by round of the log."""
+    """The confidence sequence for one quantity, by round of the log."""
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds (from 1, ascending), shape (r, 2); NaN if nothing remains."""
+        """Intervals after rounds (r,), from 1 and ascending; shape (r, 2), NaN if no value remains."""
 
     def estimates(self, rounds: IntArray) -> FloatArray:
-        """Estimates after some rounds, shape (r,); NaN before the first score."""
+        """Estimates after the given rounds, shape (r,); NaN before the first score."""
 
     def log_pvalue(self, null: float) -> float:
-        """Natural log of the smallest alpha at which the sequence ever excluded a value."""
+        """Natural logarithm of the smallest alpha at which the sequence ever excluded `null`."""
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that contain every interval; infinite if the means are unbounded."""
+        """Limits that contain all intervals of the sequence; infinite if the means are unbounded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleTrack:
-    """Sequence for the mean of one set of scores; mean (n,), counts (T,)."""
+    """The sequence for the mean of one set of scores; mean (n,), counts (T,)."""
 
     lower: Side
     upper: Side
@@ -51,71 +51,72 @@ class SingleTrack:
     counts: IntArray
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds, shape (r, 2); NaN if nothing remains."""
+        """Intervals after the given rounds, shape (r, 2); NaN if no value remains."""
         return _nonempty(*self.ends(math.log(self.shares) - log_alpha, rounds))
 
     def ends(self, threshold: float, rounds: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends at which each side's log wealth reaches a threshold, shapes (r,)."""
+        """Lower and upper ends at which the log wealth of each side reaches a threshold, shape (r,) each."""
         counts = self.counts[rounds - 1]
         low = self.lower.bounds(threshold, counts)
         high = self.mirror - self.upper.bounds(threshold, counts)
         return self.origin + self.width * low, self.origin + self.width * high
 
     def estimates(self, rounds: IntArray) -> FloatArray:
-        """Estimates after some rounds, shape (r,); NaN before the first score."""
+        """Estimates after the given rounds, shape (r,); NaN before the first score."""
         padded = np.concatenate(([np.nan], self.mean))
         return np.asarray(self.origin + self.width * padded[self.counts[rounds - 1]], dtype=np.float64)
 
     def peaks(self, value: float) -> tuple[float, float]:
-        """Largest log wealth on the lower and the upper side against a claimed value."""
+        """Largest log wealth against a claimed value on the lower side and on the upper side."""
         mean = (value - self.origin) / self.width
         return self.lower.peak(mean), self.upper.peak(self.mirror - mean)
 
     def log_pvalue(self, null: float) -> float:
-        """Natural log of the smallest alpha at which the sequence ever excluded a value."""
+        """Natural logarithm of the smallest alpha at which the sequence ever excluded `null`."""
         return min(0.0, math.log(self.shares) - max(self.peaks(null)))
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that contain every interval, rounded like the ends of the intervals."""
+        """Limits that contain all intervals of the sequence, rounded in the same way as intervals."""
         low, high = self.lower.lowest, self.mirror - self.upper.lowest
         return self.origin + self.width * low, self.origin + self.width * high
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceTrack:
-    """Difference between two sequences, each at half of alpha."""
+    """The difference between two sequences, each at half of alpha."""
 
     first: SingleTrack
     second: SingleTrack
 
     def limits(self, log_alpha: float, rounds: IntArray) -> FloatArray:
-        """Intervals after some rounds, shape (r, 2); NaN if nothing remains."""
+        """Intervals after the given rounds, shape (r, 2); NaN if no value remains."""
         threshold = math.log(2.0 * self.first.shares) - log_alpha
         low_first, high_first = self.first.ends(threshold, rounds)
         low_second, high_second = self.second.ends(threshold, rounds)
         return _nonempty(low_first - high_second, high_first - low_second)
 
     def estimates(self, rounds: IntArray) -> FloatArray:
-        """Estimates after some rounds, shape (r,); NaN before both arms have a score."""
+        """Estimates after the given rounds, shape (r,); NaN before both arms have a score."""
         return np.asarray(self.first.estimates(rounds) - self.second.estimates(rounds), dtype=np.float64)
 
     def log_pvalue(self, null: float) -> float:
-        """Natural log of the smallest alpha at which the sequence ever excluded a value."""
+        """Natural logarithm of the smallest alpha at which the sequence ever excluded `null`."""
         above = self._peak(null, 0)
         below = self._peak(null, 1)
         return min(0.0, math.log(2.0 * self.first.shares) - max(above, below))
 
     def enclosure(self) -> tuple[float, float]:
-        """Limits that contain every interval, rounded like the ends of the intervals."""
+        """Limits that contain all intervals of the sequence, rounded in the same way as intervals."""
         (low_first, high_first), (low_second, high_second) = self.first.enclosure(), self.second.enclosure()
         return low_first - high_second, high_first - low_second
 
     def _peak(self, null: float, side: int) -> float:
-        """Largest threshold at which one end has passed the null.
+        """Largest threshold at which one end has passed `null`.
 
-        It is the largest value, over means of the second arm, of the smaller of two peaks: against the first
-        arm's mean on this side, and against the second's on the other. As one of the peaks increases, the
-        other decreases.
+        For each mean of the second arm, take the smaller of two peaks: the peak against the first arm's mean
+        on this side, and the peak against the second arm's mean on the other side. The threshold is the
+        maximum of this smaller peak over means of the second arm. As one of the peaks increases, the other
+        decreases.
         """
 
         def peaks(value: float) -> tuple[float, float]:
@@ -147,7 +148,8 @@ class DifferenceTrack:
 class SequenceReference(EnclosedReference):
     """Confidence sequences for k quantities over T rounds.
 
-    Tracks are by round, or by batch if `ends` contains the number of rounds after each batch, shape (B,).
+    Tracks are indexed by round, or by batch if `ends`, shape (B,), contains the number of rounds up to the
+    end of each batch.
     """
 
     name: str
@@ -167,11 +169,11 @@ class SequenceReference(EnclosedReference):
         return np.vstack([track.limits(log_alpha, last) for track in self.tracks])
 
     def enclosure(self, log_alpha: float) -> FloatArray:
-        """Limits that contain the intervals at every level, shape (k, 2)."""
+        """Limits, shape (k, 2), that contain the intervals at every level."""
         return np.array([track.enclosure() for track in self.tracks])
 
     def times(self, rounds: IntArray) -> IntArray:
-        """Index used by tracks after some rounds: the rounds, or the number of completed batches; (r,)."""
+        """Indices that tracks use for these rounds (r,): the rounds, or numbers of completed batches."""
         if self.ends is None:
             return rounds
         return np.searchsorted(self.ends, rounds, side="right").astype(np.int64)

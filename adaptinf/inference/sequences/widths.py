@@ -1,8 +1,8 @@
-"""Expected width of a confidence sequence at a log's last round, from counts and pooled moments alone.
+"""Expected width of a confidence sequence at the last round, computed only from counts and pooled moments.
 
-The scores are assumed to have the same distribution in every round: rewards with the pooled mean and variance
-(0 or 1 with a certain probability, and otherwise the mean), drawn with the average inverse propensity. The
-log wealth is replaced by its expectation.
+The scores are assumed to have the same distribution in every round. Rewards have the pooled mean and variance
+(0 or 1 with a certain probability, and otherwise the mean), and are drawn with the average inverse
+propensity. The log wealth is replaced by its expectation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _MOST_ARMS = 16
 def expected_width(
     profile: LogProfile, quantities: tuple[Quantity, ...], method: SequenceMethod, estimator: str
 ) -> float:
-    """Average width for one quantity; the range of rewards, infinite if unknown, until a sequence begins."""
+    """Average width for a quantity.
+
+    Until a sequence begins, the width is the range of rewards, or infinite if the range is unknown.
+    """
     log = profile.log
     span = log.reward_range
     bounded = span is not None and all(map(math.isfinite, span))
@@ -77,7 +80,7 @@ def expected_width(
 
 
 def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, float]], float]:
-    """Weights over propensities with probabilities, at average inverse propensities; and their range."""
+    """Weights times average inverse propensities, with their probabilities, and the range of weights."""
     weights = quantity.weights
     total = weights.negative + weights.positive
     if not quantity.codes:
@@ -97,7 +100,7 @@ def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, 
 
 
 def _unevenness(profile: LogProfile, quantity: Quantity) -> float:
-    """Mean square of inverse propensities over their squared mean, maximised over the arms involved."""
+    """Mean square of inverse propensities over their squared mean; the maximum over the arms involved."""
     found, squares, cubes = [1.0], profile.inverse_squares, profile.inverse_cubes
     for code in quantity.codes:
         if profile.pulls[code]:
@@ -113,7 +116,7 @@ def _laws(
     mean: float,
     variance: float,
 ) -> tuple[ScoreLaw, ScoreLaw]:
-    """Distributions of the scores as evidence that the quantity is larger, and that it is smaller."""
+    """Distributions of the scores that show that a quantity is larger, and that it is smaller."""
     spread = mean * (1.0 - mean)
     mixed = min(1.0, variance / spread) if spread > 0.0 else 0.0
     rewards = [(0.0, mixed * (1.0 - mean)), (mean, 1.0 - mixed), (1.0, mixed * mean)]
@@ -151,7 +154,7 @@ def _laws(
 def _width(
     method: SequenceMethod, laws: tuple[ScoreLaw, ScoreLaw], count: float, share: float, uneven: float = 1.0
 ) -> float:
-    """Width on the scale of the scores after `count` of them, at a share of alpha."""
+    """Width on the scale of the scores after `count` scores, at the given share of alpha."""
     if count < 1.0 or not all(math.isfinite(law.variance) for law in laws):
         return math.inf
     if method.distance is None:
@@ -163,7 +166,7 @@ def _width(
 
 
 def bernstein_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """Distance of one empirical Bernstein side's bound from the mean; time, weight (m,)."""
+    """Distance between the bound of an empirical Bernstein side and the mean; time, weight (m,)."""
     scale = 1.0 - law.floor
     share = np.minimum(CAP / scale, _bets(law, time)) * scale
     cost = (-np.log1p(-share) - share) / scale**2 * law.variance
@@ -171,7 +174,7 @@ def bernstein_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight
 
 
 def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """Distance of one betting side's bound from the mean; time, weight (m,)."""
+    """Distance between the bound of a betting side and the mean; time, weight (m,)."""
     bet = _bets(law, time)
     mean = law.mean
     near, far = 0.0, mean
@@ -188,7 +191,7 @@ def betting_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: 
 
 
 def beta_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """Distance of one beta-binomial side's bound from the mean; time, weight (m,)."""
+    """Distance between the bound of a beta-binomial side and the mean; time, weight (m,)."""
     count, mean, size = float(time[-1]), law.mean, beta_size(_T_OPT, _ALPHA)
     if mean <= 0.0:
         return 0.0
@@ -205,7 +208,7 @@ def beta_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: Flo
 
 
 def gamma_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: FloatArray) -> float:
-    """Distance of one gamma-exponential side's bound from the mean; time, weight (m,)."""
+    """Distance between the bound of a gamma-exponential side and the mean; time, weight (m,)."""
     count, scale = float(time[-1]), 1.0 - law.floor
     variance = np.array([0.25 + count * law.variance / scale**2])
     boundary = gamma_boundary(variance, threshold, mixture_scale(0.25 * _T_OPT, _ALPHA))
@@ -213,7 +216,7 @@ def gamma_distance(law: ScoreLaw, threshold: float, time: FloatArray, weight: Fl
 
 
 def _bets(law: ScoreLaw, time: FloatArray) -> FloatArray:
-    """Predictable plug-in bets at the expected variance so far; time (m,)."""
+    """Predictable plug-in bets if the variance so far equals its expectation; time (m,)."""
     variance = (0.25 + time * law.variance) / (time + 1.0)
     return np.asarray(np.sqrt(2.0 * math.log(2.0 / _ALPHA) / (variance * time * np.log1p(time))))
 
@@ -221,7 +224,7 @@ def _bets(law: ScoreLaw, time: FloatArray) -> FloatArray:
 def _mixture(
     method: SequenceMethod, laws: tuple[ScoreLaw, ScoreLaw], count: float, share: float, uneven: float
 ) -> float:
-    """Half-width of a normal mixture."""
+    """Half-width of an interval of a normal mixture."""
     threshold = -math.log(_ALPHA * share)
     span = 1.0 - laws[0].floor - laws[1].floor
     each = 0.25 * span**2 * uneven if method.anytime else laws[0].variance

@@ -1,4 +1,4 @@
-"""Tests of assignment: whether the data show that a context determines the arm, or that arms' shares change.
+"""Tests of whether the data show that a context determines the arm, or that the shares of arms change.
 
 References
 ----------
@@ -20,37 +20,37 @@ from adaptinf.sums.homogeneity import homogeneity_pvalue
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 VISIBLE = 1e-6
-"""P-value, times the number of columns, below which a context is assumed to have determined arms."""
+"""A context is assumed to have determined arms if p-value times number of columns is below this value."""
 MOVED_WITHIN = 1e-4
-"""P-value below which arms' shares are assumed to have changed within batches."""
+"""The shares of arms are assumed to have changed within batches if the p-value is below this value."""
 _MOST_LEVELS, _LEAST_ROUNDS = 20, 20
 _BINS, _FIRST = 8, 1000
 _STRATUM, _MOST_STRATA = 50, 2000
 _SPAN = 1e-8
 MOVED = 1e-3
-"""P-value below which the arms' shares of the rounds are assumed to have changed."""
+"""The arms' shares of the rounds are assumed to have changed if the p-value is below this value."""
 REACTS = 1e-3
 """P-value below which arms are assumed to be chosen by earlier rewards, over both tests of this."""
 REACTS_BESIDE = 1e-4
 """The p-value used instead if the arms' shares change, because those may agree with the leader by chance."""
 SHORT = 10
-"""Number of rounds in a stretch within which a level that changes by the hour is nearly constant."""
+"""Number of rounds in a stretch that is so short that a level which changes by the hour is nearly
+constant."""
 _LED, _FEW_LED, _MOST_LED = 100, 10, 100_000
 _SHIFT, _VISIBLE_SHIFT = 0.3, 4.0
 _LEAST_EXPECTED = 5.0
-"""Expected number of rounds of the rarest arm per stretch, as needed for a chi-squared approximation."""
+"""Expected number of rounds of the rarest arm per stretch that a chi-squared approximation needs."""
 
 
 def deciding_context(
     contexts: Mapping[str, Any], action: IntArray, n_arms: int, batch: IntArray | None
 ) -> str:
-    """Name of the context that the choice of arms depends on most clearly; empty if none does.
+    """Name of the context on which the choice of arms depends most clearly; empty if no context is found.
 
-    Shapes: action, batch (T,), contexts (T,) each.
-
-    Within short stretches of rounds, over which the knowledge of the design hardly changes, a choice without
-    contexts pairs arms and contexts at random. Rare labels and arms are merged, so columns with many labels
-    raise no false alarm; numbers are cut at their octiles.
+    Shapes: action, batch (T,), contexts (T,) each. Over short stretches of rounds, the knowledge of the
+    design hardly changes, so a choice that does not use contexts combines arms and contexts at random. Rare
+    labels and arms are merged, so that columns with many labels do not raise a false alarm. Numbers are
+    divided at their octiles.
     """
     stratum = strata(len(action), batch)
     arm, arms = _joined(action, np.bincount(action, minlength=n_arms))
@@ -64,7 +64,10 @@ def deciding_context(
 
 
 def strata(rounds: int, batch: IntArray | None, least: int = _STRATUM) -> IntArray:
-    """Stretches that never divide a batch: at most 2,000, of at least `least` rounds each; shape (T,)."""
+    """The stretch of each round, shape (T,): at most 2,000 stretches of about `least` rounds or more.
+
+    A stretch never divides a batch.
+    """
     size = max(least, math.ceil(rounds / _MOST_STRATA))
     if batch is None:
         return np.arange(rounds) // size
@@ -73,13 +76,13 @@ def strata(rounds: int, batch: IntArray | None, least: int = _STRATUM) -> IntArr
 
 
 def _stretches(rounds: IntArray | FloatArray, size: int) -> IntArray:
-    """Batches grouped into stretches of at least this many rounds; the last may be shorter; rounds (B,)."""
+    """For each batch, the number of its stretch, which has about `size` rounds or more; rounds (B,)."""
     ends = np.cumsum(rounds)
     return np.asarray(np.unique((ends - 1) // size, return_inverse=True)[1], dtype=np.int64)
 
 
 def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
-    """P-value for equal arm probabilities in all stretches of rounds, in whole batches if given.
+    """P-value for equal arm probabilities in all stretches of rounds, or of whole batches if they are given.
 
     Shapes: action, batch (T,). Rare arms are merged.
     """
@@ -112,7 +115,7 @@ def within_pvalue(action: IntArray, n_arms: int, batch: IntArray) -> float:
 
 
 def shares_pvalue_of_counts(pulls: FloatArray) -> float:
-    """P-value for equal arm probabilities in B batches, from each arm's rounds in each; pulls (B, K)."""
+    """P-value for equal arm probabilities in B batches, from the arms' numbers of rounds; pulls (B, K)."""
     place, arms = _joined(np.arange(pulls.shape[1]), pulls.sum(axis=0).astype(np.int64))
     counts = np.zeros((len(pulls), arms))
     np.add.at(counts.T, place, pulls.T)
@@ -123,14 +126,14 @@ def shares_pvalue_of_counts(pulls: FloatArray) -> float:
 
 
 def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
-    """P-value for too few runs of one arm within batches (or, without batches, over all rounds).
+    """P-value for too few runs of the same arm within batches (or, without batches, over all rounds).
 
-    Shapes: action, batch, from 0 (T,).
-
-    Arms drawn with the same probabilities occur in all orders with equal probability, given their numbers: of
-    N rounds with n_k of arm k, the mean number of runs is (N (N + 1) - S2) / N, S_j the sum of n_k^j, and its
-    variance is (S2 (S2 + N (N + 1)) - 2 N S3 - N^3) / (N^2 (N - 1)). Shares that change, for example by the
-    hour, cause fewer runs; arms that alternate, or come in balanced blocks, cause more.
+    Shapes: action, batch (T,), where batches are numbered from 0. If arms are drawn with the same
+    probabilities in all rounds, all orders have equal probability, given the number of rounds of each arm.
+    For N rounds, n_k of which are of arm k, the mean number of runs is (N (N + 1) - S2) / N, and the variance
+    is (S2 (S2 + N (N + 1)) - 2 N S3 - N^3) / (N^2 (N - 1)), where S_j is the sum of n_k^j. Shares that
+    change, for example by the hour, cause fewer runs. Arms that alternate, or come in balanced blocks, cause
+    more runs.
     """
     place = np.zeros_like(action) if batch is None else batch - int(batch.min(initial=0))
     cells, whole = place * n_arms + action, (int(place.max(initial=0)) + 1) * n_arms
@@ -153,11 +156,11 @@ def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
 
 
 def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
-    """P-value for equal rewards just before an arm is abandoned and earlier; NaN if runs are few; (T,) each.
+    """P-value for equal mean rewards in the last two rounds of a run of one arm; NaN if runs are few.
 
-    Arms chosen regardless of rewards have the same mean in the last two rounds of a run of one arm, apart
-    from drift between successive rounds. A design that abandons an arm after a low reward has lower last
-    rewards. Differences of runs share no rewards.
+    Shapes: action, reward (T,). If arms are chosen regardless of rewards, these two rounds have the same
+    mean, apart from drift between successive rounds. A design that abandons an arm after a low reward has
+    lower rewards in the last round. The differences of different runs have no rewards in common.
     """
     last = np.flatnonzero(np.diff(action))
     last = last[np.diff(last, prepend=-1) > 1]
@@ -221,13 +224,13 @@ def _leaders(action: IntArray, reward: FloatArray, n_arms: int) -> tuple[IntArra
 def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
     """P-value for equal differences between arms in all rounds together and within stretches of rounds.
 
-    Shapes: number, first, second (S, K): for each arm and stretch, the number of rewards and the sums of
-    their deviations from the arm's mean and of the squares of these. NaN if no pair of arms can be compared.
-
-    With n_s rounds of two arms in stretch s, p_s the share of the first arm among them, and p its overall
-    share, the first difference has weights (a - p) / (n p (1 - p)) and the second (a - p_s) / sum_s n_s p_s
-    (1 - p_s). Their difference is 0 if the level does not change; otherwise it is the effect of changes in
-    shares and level on the plain means.
+    Shapes: number, first, second (S, K): for each arm and stretch, the number of rewards, the sum of their
+    deviations from the arm's mean, and the sum of the squared deviations. The p-value is NaN if no pair of
+    arms can be compared. Let a be 1 for the first and 0 for the second of two arms, n_s their number of
+    rounds in stretch s, p_s the share of the first arm among these rounds, and p its overall share. The
+    difference in all rounds has weights (a - p) / (n p (1 - p)), and the difference within stretches has
+    weights (a - p_s) / sum_s n_s p_s (1 - p_s). If the level does not change, the two differences have the
+    same expectation. Otherwise, their gap is the effect of changes in shares and level on the plain means.
     """
     total = number.sum(axis=0)
     largest = int(total.argmax())
@@ -241,7 +244,7 @@ def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) ->
 
 
 def _pooling_z(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
-    """The z statistic of `pooling_pvalue` for two arms, shapes (S, 2)."""
+    """The z statistic of `pooling_pvalue` for two arms; all arrays have shape (S, 2)."""
     rounds = number.sum(axis=1)
     share = number[:, 0] / np.maximum(rounds, 1.0)
     overall = number[:, 0].sum() / rounds.sum()
@@ -273,7 +276,10 @@ def _homogeneity(table: FloatArray) -> float:
 
 
 def context_levels(values: Any) -> tuple[IntArray, int]:
-    """A context column as a few levels: labels, rare ones merged, or eight intervals of its range; (T,)."""
+    """Codes (T,) and number of levels of a context: labels, or eight intervals of the numbers' range.
+
+    Rare labels are merged.
+    """
     column = np.asarray(values)
     numbers = column.dtype.kind in "fiu"
     # Where the first rounds have more numbers than are levels, the others need not be told apart.
@@ -286,7 +292,7 @@ def context_levels(values: Any) -> tuple[IntArray, int]:
 
 
 def _joined(codes: IntArray, counts: IntArray) -> tuple[IntArray, int]:
-    """Codes with rare ones, and those beyond the 19 most frequent, merged; codes (T,), counts (L,)."""
+    """Codes after rare codes, and all but the 19 most frequent, are merged; codes (T,), counts (L,)."""
     order = np.argsort(-counts, kind="stable")
     kept = [int(code) for code in order[: _MOST_LEVELS - 1] if counts[code] >= _LEAST_ROUNDS]
     place = np.full(len(counts), len(kept))
@@ -295,7 +301,7 @@ def _joined(codes: IntArray, counts: IntArray) -> tuple[IntArray, int]:
 
 
 def association_pvalue(stratum: IntArray, level: IntArray, levels: int, arm: IntArray, arms: int) -> float:
-    """P-value for a general association of levels and arms within strata.
+    """P-value for a general association of levels and arms within strata of rounds.
 
     Shapes: stratum, level, arm (T,).
 
@@ -309,9 +315,9 @@ def association_pvalue(stratum: IntArray, level: IntArray, levels: int, arm: Int
 def association_of_counts(table: FloatArray) -> float:
     """P-value for a general association of L levels and K arms within S strata; table (S, L, K).
 
-    Given the margins of a stratum of n rounds, with a_i rounds of level i and c_j of arm j, a count has mean
-    a_i c_j / n, and two counts have covariance (n a_i [i = k] - a_i a_k) (n c_j [j = l] - c_j c_l) /
-    (n^2 (n - 1)).
+    Consider a stratum of n rounds with a_i rounds of level i and c_j rounds of arm j. Given these margins, a
+    count has mean a_i c_j / n, and two counts have covariance (n a_i [i = k] - a_i a_k) (n c_j [j = l] - c_j
+    c_l) / (n^2 (n - 1)).
     """
     levels, arms = table.shape[1:]
     n = table.sum(axis=(1, 2))
@@ -326,7 +332,7 @@ def association_of_counts(table: FloatArray) -> float:
 
 
 def _centred(margin: FloatArray, n: FloatArray) -> FloatArray:
-    """N diag(margin) - margin margin' for each stratum; margin (S, L), n (S,); returns (S, L, L)."""
+    """The matrices n diag(margin) - margin margin' by stratum; margin (S, L), n (S,); returns (S, L, L)."""
     found = -margin[:, :, None] * margin[:, None, :]
     places = np.arange(margin.shape[1])
     found[:, places, places] += n[:, None] * margin
@@ -334,7 +340,7 @@ def _centred(margin: FloatArray, n: FloatArray) -> FloatArray:
 
 
 def _pvalue(vector: FloatArray, covariance: FloatArray) -> float:
-    """Chi-squared p-value of a vector, in the directions in which it varies; 1 if there are none."""
+    """Chi-squared p-value of a vector in the directions in which it varies; 1 if it does not vary."""
     size = np.sqrt(np.diag(covariance))
     kept = size > 0.0
     if not kept.any():

@@ -1,15 +1,14 @@
-"""The propensities of a log: their source, and whether arms were chosen according to them.
+"""Where the propensities of a log come from, and whether arms were chosen with these propensities.
 
-If e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
-rounds selected by the past and the context are martingales with predictable variance equal to the sum of e
-(1 - e), whatever the design. Rounds are selected by the propensity itself, by time and by contexts, and all
-are used together, also with weights 1 / e(a), whose variance is the sum of 1 / e - 1. Time is divided twice:
-into eighths of the log, which show drift, and into stretches of about 50 rounds, which show cycles.
-
-If only the chosen arms' propensities p are known, the sum of 1{A = k} / p - 1 over the rounds in which arm k
-was possible is a martingale too, whose variance is estimated without bias by the sum of 1{A = k} (1 - p) /
-p^2. An arm that was added late, but is treated as possible before, has a sum far below 0. Both tests are fast
-enough for every fit.
+Let e be the probabilities of the arms given the past and the context. Sums of 1{A = a} - e(a) over rounds
+that are selected by the past and the context are martingales for every design, and their predictable variance
+is the sum of e (1 - e). Sums are computed for rounds selected by the propensity itself, by time and by
+contexts, and for all rounds together. Time is divided twice: into eighths of the log, which show drift, and
+into stretches of about 50 rounds, which show cycles. The sums are also computed with weights 1 / e(a), where
+the variance is the sum of 1 / e - 1. If only the propensities p of the chosen arms are known, the sum of
+1{A = k} / p - 1 over the rounds in which arm k was possible is also a martingale. Its variance is estimated
+without bias by the sum of 1{A = k} (1 - p) / p^2. If an arm was added late, but is treated as possible
+before, its sum is far below 0. Both tests are fast enough for every fit.
 
 References
 ----------
@@ -50,34 +49,35 @@ if TYPE_CHECKING:
 ALARM = 1e-3
 """Probability that correct propensities are doubted, over all tests of choices together.
 
-A table from rows and one from the sums of the same log run these tests twice.
+If one table is computed from the rows of a log and another from its sums, these tests are run twice.
 """
 _OVERALL = 0.8
-"""Share of that probability for unweighted sums over all rounds; the other tests divide the rest equally.
+"""Share of `ALARM` for unweighted sums over all rounds; the other tests divide the rest equally.
 
 At level a, a normal sum that deviates by m standard deviations is detected with probability F(m - c(a)),
-where c(a) is the quantile of its absolute value. If rows of one arm are lost depending on their outcome, that
-arm's plain sum changes by hardly more standard deviations than its mean is biased by: a fifth of the failures
-of an arm with half of 4,000 rounds changes it by 3.2 standard deviations, and a contrast by 3.5 standard
-errors. With all of the .001, c is 3.29, with .8 of it 3.35, which reduces the probability by at most .03;
-equal parts for five tests give 3.72, which reduces it by up to .17. Propensities of another arm or round,
-averages and invented ones change sums by size, time or context by many standard deviations before estimates
-are biased as much; for these, c is 4.11 with the remaining level, instead of 3.72.
+where c(a) is the quantile of its absolute value. If rows of one arm are lost depending on their outcome, the
+plain sum of the arm changes by hardly more standard deviations than its mean is biased by. For example, if a
+fifth of the failures of an arm with half of 4,000 rounds is lost, the sum changes by 3.2 standard deviations,
+and a contrast by 3.5 standard errors. If the whole level of .001 is used for the plain sums, c is 3.29. With
+.8 of the level, c is 3.35, and the probability of detection decreases by at most .03. With equal parts for
+five tests, c is 3.72, and the probability decreases by up to .17. If propensities belong to another arm or
+round, are averages, or are invented, sums by size, time or context change by many standard deviations before
+estimates have a similar bias. For these sums, c is 4.11 with the remaining level, instead of 3.72.
 """
 DOUBTED = 1e-3
-"""P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
+"""The propensities of chosen arms alone are doubted if p-value times number of arms is below this value."""
 _LEAST_VARIANCE = 25.0
-"""Adjacent groups of rounds are merged until their count has this variance."""
+"""Adjacent groups of rounds are merged until the count of choices has this variance."""
 _FEWEST = 100
-"""Number of rounds below which no arm's count can have that variance, to which a round adds at most 1/4."""
+"""With fewer rounds, no count can have the variance above, because a round adds at most 1/4."""
 _LARGEST_STEP = 0.2
-"""Largest share of a round, in standard deviations, for a sum of inverse propensities to count as normal."""
+"""Largest contribution of a round, in standard deviations, for a sum of inverse propensities to be normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
 _STRETCH, _MOST_STRETCHES = 50, 2000
 _WITHIN_BATCHES = "within batches"
 _IN_ORDER = "by order of rounds"
 _SAME = 1e-9
-"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
+"""Propensities that differ by less are treated as equal, because writing and reading a frame rounds them."""
 _CONTEXTS = 10
 _BLOCK, _MOST = 4096, 2_000_000
 
@@ -85,10 +85,9 @@ _BLOCK, _MOST = 4096, 2_000_000
 def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
     """How the choices deviate from the propensities; empty if no deviation is found.
 
-    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None if no deviation could be
-    detected, because some propensities are unknown, or too few are strictly between 0 and 1.
-
-    For a long log, equally spaced blocks of rounds are examined, 2,000,000 propensities in total.
+    Shapes: draws (n,), the rounds whose arm was drawn, which by default are all rounds. The result is None if
+    no deviation could be detected, because some propensities are unknown, or too few are strictly between 0
+    and 1. For a long log, equally spaced blocks of rounds are examined, with 2,000,000 propensities in total.
     """
     rows = some_rounds(log.n_rounds if draws is None else len(draws), log.n_arms)
     rows = rows if draws is None else draws[rows]
@@ -146,12 +145,12 @@ def _tests(log: AdaptiveLog) -> int:
 
 
 def _level_of_each(tests: int) -> float:
-    """Level of each test other than the unweighted sums over all rounds."""
+    """Level of each test other than the test of unweighted sums over all rounds."""
     return (1.0 - _OVERALL) * ALARM / tests
 
 
 def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
-    """Rounds to check: all rounds of a short log, otherwise equally spaced blocks."""
+    """Rounds to check: all rounds of a short log, and equally spaced blocks of a long one."""
     most = max(_BLOCK, _MOST // n_arms)
     if rounds <= most:
         return slice(None)
@@ -162,9 +161,10 @@ def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
 
 
 def _overall_pvalues(found: Choices) -> tuple[float, float]:
-    """Smallest p-values over arms, times their number, over all rounds, unweighted and inverse-weighted.
+    """P-values of unweighted and of inverse-weighted sums over all rounds.
 
-    With two arms, their plain sums are equivalent.
+    Each is the smallest p-value over arms, times the number of arms. With two arms, the plain sums of both
+    are equivalent.
     """
     observed, expected, variance = found.stretches.total()
     some = variance >= _LEAST_VARIANCE
@@ -198,7 +198,7 @@ def miscalibrated_sums(cells: Cells) -> str | None:
 
 
 def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
-    """Smallest p-value over arms, times their number, by groups of batches; group (B, K)."""
+    """Smallest p-value over arms, times the number of arms, by groups of batches; group (B, K)."""
     n_arms = group.shape[1]
     place = (group * n_arms + np.arange(n_arms)).ravel()
     observed, expected, variance = (
@@ -210,10 +210,10 @@ def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
 
 
 def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArray) -> float:
-    """Smallest p-value over arms, times their number, for counts by group; shapes (groups, K).
+    """Smallest p-value over arms, times the number of arms, for counts by group; shapes (groups, K).
 
-    Neighbouring groups are merged until each has some variance; the remainder is merged with the last. With
-    two arms, only the first is examined, because any excess of one is a deficit of the other.
+    Neighbouring groups are merged until each has enough variance, and the remainder is merged with the last
+    group. With two arms, only the first is examined, because an excess of one arm is a deficit of the other.
     """
     if observed.shape[1] == 2:
         observed, expected, variance = observed[:, :1], expected[:, :1], variance[:, :1]
@@ -240,7 +240,7 @@ def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:
-    """The caution for estimates divided by these propensities; empty if no deviation is found."""
+    """The caution for estimates that divide by these propensities; empty if no deviation is found."""
     if not found:
         return ()
     return (claims.NOT_FOLLOWED(where=found, alarm=ALARM),)
@@ -249,7 +249,7 @@ def calibration_caution(found: str) -> tuple[str, ...]:
 def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
     """The caution that choices deviate from the chosen arms' own propensities; empty if they do not.
 
-    Shapes: z of `frequency_statistics` (K,).
+    Shapes: z (K,), the result of `frequency_statistics`.
     """
     usable = np.isfinite(z)
     p = 2.0 * special.ndtr(-np.abs(np.where(usable, z, 0.0))) * max(1, int(usable.sum()))
@@ -264,13 +264,11 @@ def frequency_statistics(
 ) -> FloatArray:
     """Standardised sums of 1{A = k} / p - 1; NaN for arms with fewer than 20 rounds or always certain.
 
-    Shapes: (K,) for each argument: the number of rounds in which each arm was chosen, the sums of 1 / p and 1
-    / p^2 over them, the number of rounds in which it could have been chosen up to its last choice, and the
-    smallest p; returns (K,).
-
-    If an arm was chosen too rarely, its rounds show too little of the variance. The variance is therefore
-    scaled to the expected number of rounds, and is at least that of the missing rounds at the smallest
-    propensity.
+    All arguments and the result have shape (K,). The arguments are, for each arm, the number of rounds in
+    which the arm was chosen, the sums of 1 / p and 1 / p^2 over these rounds, the number of rounds in which
+    the arm could have been chosen up to its last choice, and the smallest p. If an arm was chosen too rarely,
+    its rounds show too little of the variance. The variance is therefore scaled to the expected number of
+    rounds, and is at least the variance of the missing rounds at the smallest propensity.
     """
     variance = squares - inverse
     usable = (pulls >= _LEAST_ROUNDS) & (variance > _SAME * squares)
@@ -281,26 +279,27 @@ def frequency_statistics(
 
 
 class PropensityFacts(UnitFacts):
-    """The facts about a log's propensities; each is computed on first use."""
+    """The facts about the propensities of a log, each of which is computed when it is first used."""
 
     @cached_property
     def propensity(self) -> FloatArray | None:
-        """Propensities of the chosen arms when they were drawn, shape (T,); None if the log has none."""
+        """Propensities of the chosen arms when the arms were drawn, shape (T,); None if the log has none."""
         known = self.log.arrays.propensity
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Propensities of all arms when arms were drawn, shape (T, K); None if the log has none."""
+        """Propensities of all arms when the arms were drawn, shape (T, K); None if the log has none."""
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
     @cached_property
     def partial_propensities(self) -> FloatArray | None:
-        """Every arm's propensities as implied by the chosen arms' own; None if no arm is excluded; (T, K).
+        """Propensities (T, K) that chosen arms' own propensities imply; None if no arm is excluded.
 
-        They are 0 for arms without rounds in a batch whose chosen arms have probabilities that sum to 1, the
-        logged value for the chosen arm, and 1 for arms that may have been possible.
+        The value is the logged propensity for the chosen arm, and 1 for other arms that may have been
+        possible. If the probabilities of a batch's chosen arms sum to 1, it is 0 for arms without rounds in
+        the batch.
         """
         arrays, n_arms = self.log.arrays, self.log.n_arms
         if self.estimated or self.propensity is None or arrays.batch is None or self.knows_every_propensity:
@@ -314,12 +313,12 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def inverse_squares(self) -> FloatArray:
-        """Sum of 1/e^2 over the rounds in which each arm was chosen, where e is its propensity; (K,)."""
+        """Sums of 1/e^2, shape (K,), over the rounds that chose an arm, where e is its propensity."""
         return self._inverse_powers(2)
 
     @cached_property
     def inverse_cubes(self) -> FloatArray:
-        """Sum of 1/e^3 over the rounds in which each arm was chosen, where e is its propensity; (K,)."""
+        """Sums of 1/e^3, shape (K,), over the rounds that chose an arm, where e is its propensity."""
         return self._inverse_powers(3)
 
     def _inverse_powers(self, power: int) -> FloatArray:
@@ -332,7 +331,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def knows_every_propensity(self) -> bool:
-        """Whether every arm's propensity is known in every round, not only the chosen arm's."""
+        """Whether the propensities of all arms, and not only of the chosen arm, are known in every round."""
         return self.log.arrays.propensities is not None
 
     @cached_property
@@ -342,23 +341,23 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be constant; estimated propensities are not known.
+        """Whether the propensity of every arm is known to be constant; estimates do not count as known.
 
-        The chosen arms' propensities alone show this if each arm's never changes and they sum to 1. A log's
-        statement that assignment reacted to outcomes contradicts this.
+        The propensities of chosen arms alone show this if they never change for any arm and sum to 1 over
+        arms. If the log states that assignment reacted to outcomes, the result is False.
         """
         return self._never_move and not self.log.adaptive
 
     @cached_property
     def _never_move(self) -> bool:
-        """Whether propensities, unless estimated, are constant over all rounds for every arm."""
+        """Whether propensities are not estimates and are constant over all rounds for every arm."""
         if self.estimated or self.varying_propensities or self.propensity is None:
             return False
         return self.knows_every_propensity or constant_over_time(self.log)
 
     @cached_property
     def varying_propensities(self) -> bool:
-        """Whether the log has propensities, not estimated, under which some arm's probability changes."""
+        """Whether the log has propensities that are not estimates and change for some arm."""
         if self.estimated or self.propensity is None:
             return False
         if self.propensities is not None:
@@ -373,12 +372,12 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def logs_propensities(self) -> bool:
-        """Whether the log has propensities, at least for chosen arms, that are not estimates."""
+        """Whether the log has propensities that are not estimates, at least for chosen arms."""
         return self.log.arrays.propensity is not None and not self.estimated
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """Evidence against the log's propensities; None if choices are certain or too few."""
+        """Evidence against the propensities of the log; None if choices are certain or too few."""
         if not self.logs_propensities:
             return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
@@ -392,7 +391,7 @@ class PropensityFacts(UnitFacts):
         return self._found(told, asked)
 
     def _found(self, told: tuple[str, ...], asked: bool) -> Finding | None:
-        """Evidence against the propensities, including the log's own statements that contradict them."""
+        """Evidence against the propensities, including statements of the log that contradict them."""
         if self.log.adaptive and self._never_move:
             told = (*told, claims.CONTRADICTED())
         return Finding(told) if told or asked else None
@@ -401,7 +400,8 @@ class PropensityFacts(UnitFacts):
     def _order_pvalue(self) -> float:
         """P-value for the number of runs at constant propensities, or at those of each batch; otherwise 1.
 
-        Counts of arms always match propensities that were computed from them, such as shares of the day.
+        If propensities were computed from counts of arms, for example as shares of the day, the counts always
+        match them, so only the order of rounds can show that propensities are wrong.
         """
         arrays, n_arms = self.log.arrays, self.log.n_arms
         rows = some_rounds(self.log.n_rounds, n_arms)
@@ -413,7 +413,7 @@ class PropensityFacts(UnitFacts):
 
     @property
     def _frequencies(self) -> FloatArray:
-        """Whether the arms were chosen according to their own propensities; shape (K,)."""
+        """The result of `frequency_statistics` for the log, shape (K,)."""
         arrays = self.log.arrays
         assert arrays.propensity is not None
         return frequency_statistics(
@@ -428,7 +428,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def impossible(self) -> IntArray:
-        """Number of rounds in which each arm could not be chosen, as far as the log shows; shape (K,)."""
+        """Number of rounds, shape (K,), in which each arm could not be chosen, as far as the log shows."""
         n_arms = self.log.n_arms
         if self.propensities is not None:
             return _rounds_without(self.propensities)
@@ -441,7 +441,7 @@ class PropensityFacts(UnitFacts):
 
     @cached_property
     def smallest_propensity(self) -> FloatArray:
-        """Smallest positive propensity of each arm, of the chosen arm if no other is known; shape (K,)."""
+        """Smallest known positive propensity of each arm, shape (K,), possibly only when it was chosen."""
         n_arms, every = self.log.n_arms, self.propensities
         if every is not None and not self.impossible.any():
             return np.asarray(every.min(axis=0, initial=1.0), dtype=np.float64)
@@ -452,7 +452,10 @@ class PropensityFacts(UnitFacts):
 
 
 def _rounds_without(propensities: FloatArray) -> IntArray:
-    """Rounds in which each arm has propensity 0, without an array as large as `propensities`; (K,)."""
+    """Numbers of rounds, shape (K,), in which each arm has propensity 0.
+
+    No other array as large as `propensities` is created.
+    """
     if propensities.size == 0 or propensities.min() > 0.0:
         return np.zeros(propensities.shape[1], dtype=np.int64)
     return np.array([np.count_nonzero(column <= 0.0) for column in propensities.T], dtype=np.int64)

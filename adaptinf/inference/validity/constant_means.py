@@ -1,4 +1,4 @@
-"""Facts for claims that require constant arm means: trends in rewards, and changing shares."""
+"""Facts on which claims about constant arm means depend: trends in rewards, and changing shares."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SHOWN = 5
 
 
 def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
-    """Whether arms' shares change while rewards drift too or cannot be tested; otherwise empty.
+    """Evidence that shares of arms change, if rewards also drift or cannot be tested; otherwise empty.
 
-    There are two tests: a test of the effect of changing shares on plain means, and a test of a trend common
-    to the arms. Changing shares are rare if nothing adapts, so the level need not be as small as that of a
+    Two tests are used: a test of the effect of changing shares on plain means, and a test of a trend that is
+    common to the arms. Shares rarely change if nothing adapts, so the level need not be as small as for a
     trend alone.
     """
     if not profile.shares_move:
@@ -32,7 +32,7 @@ def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
 
 
 class ConstantMeans:
-    """Facts for claims about a method that requires some arms' means to be constant; codes (k,)."""
+    """Facts on which claims about a method depend that requires constant means of arms; codes (k,)."""
 
     profile: LogProfile
     codes: Iterable[int]
@@ -40,17 +40,17 @@ class ConstantMeans:
 
     @property
     def drift_found(self) -> Finding | None:
-        """A trend in the rewards of the arms; None if no arm can be tested."""
+        """Evidence of a trend in the rewards of the arms; None if no arm can be tested."""
         return self.profile.drift_of(self.codes)
 
     @property
     def drift_untested(self) -> bool:
-        """Whether constant means are not declared, and no reward contradicts them."""
+        """Whether constant means are not declared, and the rewards do not contradict them."""
         return self.drift_found is None and not self.stationary
 
     @property
     def no_trend(self) -> dict[str, str]:
-        """Arms that were tested, if none has a trend."""
+        """The arms that were tested, if no arm has a trend."""
         found = self.drift_found
         if found is None or found.contradicted:
             return {}

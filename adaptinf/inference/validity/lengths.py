@@ -1,7 +1,7 @@
 """Expected lengths of intervals for a log, from counts, propensities and the pooled mean and variance.
 
-No arm's own rewards are used, because choosing a method by an estimate would invalidate its intervals. All
-lengths are of 95% intervals.
+The rewards of single arms are not used, because choosing a method by an estimate would invalidate its
+intervals. All lengths are for 95% intervals.
 
 References
 ----------
@@ -22,7 +22,7 @@ _MOST_ARMS = 64
 
 
 def student_length(std_error: FloatArray, freedom: FloatArray | float) -> FloatArray:
-    """Lengths of t intervals; infinite without degrees of freedom; std_error, freedom (k,); returns (k,)."""
+    """Lengths of t intervals (k,), which are infinite without degrees of freedom; std_error, freedom (k,)."""
     known = np.asarray(freedom, dtype=np.float64) > 0.0
     quantile = special.stdtrit(np.where(known, freedom, 1.0), 1.0 - math.exp(LOG_ALPHA) / 2.0)
     return np.asarray(np.where(known, 2.0 * quantile * std_error, np.inf), dtype=np.float64)
@@ -38,7 +38,7 @@ def binomial_length(count: FloatArray, rate: float, log_alpha: float = LOG_ALPHA
 
 
 def typical(lengths: FloatArray, *, difference: bool = False) -> float:
-    """One length for several arms: the mean of the finite lengths, or that for a difference; lengths (k,)."""
+    """One length for several arms: the mean of finite lengths, or that of a difference; lengths (k,)."""
     if difference:
         return float(np.sqrt(np.sum(lengths**2)))
     known = lengths[np.isfinite(lengths)]
@@ -46,7 +46,7 @@ def typical(lengths: FloatArray, *, difference: bool = False) -> float:
 
 
 def some_arms(counts: FloatArray, codes: IntArray, most: int = _MOST_ARMS) -> IntArray:
-    """A selection from many arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
+    """A selection of arms, evenly spaced in the order of their counts; counts (K,), codes (k,)."""
     if len(codes) <= most:
         return codes
     order = codes[np.argsort(counts[codes], kind="stable")]
@@ -59,11 +59,10 @@ def weighted_errors(
     """Standard errors of weighted means of inverse-propensity scores, and their degrees of freedom.
 
     Shapes: position, propensity, weight (n,), of the rounds that chose one of `size` arms; returns (size,).
-
-    The sum over all rounds of any function g(e) is estimated by that of g(e)/e over the rounds that chose the
-    arm; the propensities of arms that were not chosen are not needed. `mean` is the part of the rewards' mean
-    that remains in the scores: 0 for augmented ones. The degrees of freedom are (sum w)^2 / sum w^2 - 1 over
-    these rounds, with w = weight^2 / propensity^2.
+    The sum over all rounds of any function g(e) is estimated by the sum of g(e)/e over the rounds that chose
+    the arm, so the propensities of arms that were not chosen are not needed. `mean` is the part of the
+    rewards' mean that remains in the scores, which is 0 for augmented scores. The degrees of freedom are (sum
+    w)^2 / sum w^2 - 1 over the rounds that chose the arm, with w = weight^2 / propensity^2.
     """
     ratio = weight / propensity
     total, squares, centre, fourth = (
@@ -76,7 +75,10 @@ def weighted_errors(
 def errors_of_sums(
     sums: tuple[FloatArray, FloatArray, FloatArray, FloatArray], mean: float, std: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Errors and df from sums of h/e, h^2/e^2, h^2/e and h^4/e^4 over rounds that chose an arm, (k,)."""
+    """Errors and degrees of freedom, shape (k,), from sums over rounds that chose an arm.
+
+    With weights h and propensities e, the sums are those of h/e, h^2/e^2, h^2/e and h^4/e^4.
+    """
     total, squares, centre, fourth = sums
     freedom = squares**2 / np.where(fourth > 0.0, fourth, np.inf) - 1.0
     variance = (std**2 + mean**2) * squares - mean**2 * centre
@@ -86,10 +88,10 @@ def errors_of_sums(
 
 
 def combined_error(weight: FloatArray, std: float) -> float:
-    """Standard error of a difference with combined weights, whose terms all have variance std^2; (T,)."""
+    """Standard error of a difference with combined weights, whose terms have variance std^2; weight (T,)."""
     return error_of_even_terms(float(weight.sum()), float(np.count_nonzero(weight)), std)
 
 
 def error_of_even_terms(total: float, count: float, std: float) -> float:
-    """Standard error of a sum of terms with variance std^2, over the sum of their weights."""
+    """Standard error of a sum of terms with variance std^2, divided by the sum of their weights."""
     return std * math.sqrt(count) / total if total > 0.0 else math.inf

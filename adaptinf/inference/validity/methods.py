@@ -1,4 +1,4 @@
-"""The definition of a method of inference, its validity for a log, and the order of recommendation."""
+"""The definition of a method of inference, and its validity and place in the recommendations for a log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adaptinf.inference.validity.order import Rank
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Validity of one method for a log."""
+    """The validity of one method for a log."""
 
     name: str
     label: str
@@ -23,31 +23,31 @@ class Verdict:
     assumes: tuple[str, ...] = ()
     warning: str = ""
     baseline: bool = False
-    """Whether the method runs although it is not valid."""
+    """Whether the method can be run although it is not valid."""
     offered: bool = True
-    """Whether errors suggest the method as an alternative."""
+    """Whether error messages suggest the method as an alternative."""
     corrected: bool = False
-    """Whether the valid columns are the corrected ones."""
+    """Whether the valid columns are those with corrected values."""
     length: float = math.nan
-    """Expected length of its 95% intervals, if known; not based on any arm's own rewards."""
+    """Expected length of the method's 95% intervals, if known, not based on the rewards of single arms."""
     unanswered: int = 0
     """Number of arms without an interval because their outcomes are too rare."""
     opening: str = ""
-    """The opening of a fit that is treated as not valid for this reason; empty for the usual opening."""
+    """First sentence about a fit that is not valid for the given reason; empty for the usual sentence."""
 
     @property
     def order(self) -> tuple[bool, int, Rank]:
-        """Sort key: valid methods first; among these, the ones with intervals for most arms; then by rank."""
+        """Sort key: valid methods come first, and among these, methods with intervals for more arms."""
         return not self.valid, self.unanswered if self.valid else 0, self.rank
 
     @property
     def valid(self) -> bool:
-        """Whether its label is other than "not valid"."""
+        """Whether the label of the verdict is not "not valid"."""
         return self.label != "not valid"
 
 
 Question = TypeVar("Question")
-"""The subject of a model: the log's profile, and the arms, groups or policies of interest."""
+"""The subject of a model: the profile of a log, and the arms, groups or policies of interest."""
 
 
 def unknown_length(question: Any, verdict: Verdict) -> float:
@@ -59,10 +59,10 @@ def unknown_length(question: Any, verdict: Verdict) -> float:
 class MethodRecord(Generic[Question]):
     """One method of inference.
 
-    `assess` gives the verdict on each variant (such as each kind of weights): the label, the reason,
-    assumptions and cautions; or "not valid", and the reason. `fit` computes it; its notes make the same
-    statements about one fit. `length` is the expected length of the intervals of a variant, from counts,
-    propensities and the pooled mean and variance of the rewards.
+    `assess` gives the verdict on each variant, for example for each kind of weights. A verdict is a label
+    with the reason, assumptions and cautions, or "not valid" with the reason. `fit` computes the results,
+    with notes that make the same statements about one fit. `length` is the expected length of the intervals
+    of a variant, from counts, propensities and the pooled mean and variance of the rewards.
     """
 
     name: str
@@ -72,7 +72,7 @@ class MethodRecord(Generic[Question]):
 
 
 def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> list[Verdict]:
-    """Verdicts on every variant of some methods, valid ones first, each by its rank."""
+    """Verdicts on all variants of the methods, sorted by validity and then by rank."""
     found: list[Verdict] = []
     for method in methods:
         found += method.assess(question)

@@ -1,15 +1,15 @@
-"""The order in which methods are recommended: one list per target, from first to last."""
+"""The order in which methods are recommended, as one list for each target."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 Rank = tuple[int, ...]
-"""A position in an order; all later positions begin with a larger number."""
+"""A position in an order of recommendation; ranks are compared as tuples."""
 
 
 class Order:
-    """Cases of methods, in order of recommendation; `order[case]` is the rank.
+    """Cases of methods in the order of recommendation; `order[case]` is the rank of a case.
 
     Examples
     --------
@@ -29,5 +29,5 @@ class Order:
 
 
 def just_before(rank: Rank) -> Rank:
-    """A rank ahead of all with this prefix, for a variant that is better than the method itself."""
+    """A rank before all ranks that start with `rank`, for a variant that is better than the method itself."""
     return (*rank[:-1], rank[-1] - 1, 1)

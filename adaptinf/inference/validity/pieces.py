@@ -1,4 +1,4 @@
-"""A common interface for a log's rounds and for sums: a piece is a round, or all rounds of a batch in sums.
+"""A common interface for logs and sums: a piece is a round of a log, or all rounds of a batch in sums.
 
 `SumsProfile` offers the same methods for batches, so callers need not distinguish the kinds of data.
 """
@@ -20,22 +20,22 @@ class RowPieces(PropensityFacts, RewardFacts):
     """The rounds of a log."""
 
     data_name: ClassVar[str] = "log"
-    """The name of the data in a call."""
+    """The name of the data in an example of a call."""
     rows_refusal: ClassVar[str] = ""
-    """The reason why data by round are unavailable; empty for rows."""
+    """The reason why data by round are unavailable, which is empty for rows."""
 
     @property
     def n_pieces(self) -> int:
-        """Number of pieces R."""
+        """Number R of pieces."""
         return self.log.n_rounds
 
     @property
     def piece_sizes(self) -> FloatArray:
-        """Rounds of each piece, shape (R,)."""
+        """Number of rounds of each piece, shape (R,)."""
         return np.ones(self.log.n_rounds)
 
     def possible(self, codes: IntArray, *, jointly: bool) -> BoolArray:
-        """Pieces in which each arm, or all arms jointly, could be chosen, as far as is known; (R, k)."""
+        """Whether each arm, or all arms jointly, could be chosen in each piece, as far as known; (R, k)."""
         known = self.partial_propensities if self.propensities is None else self.propensities
         own = np.ones(self.log.n_rounds) if self.propensity is None else self.propensity
         if known is not None:
@@ -43,7 +43,7 @@ class RowPieces(PropensityFacts, RewardFacts):
         return possible_rounds(self.log.arrays.action[:, None] == codes, own, None, jointly=jointly)
 
     def drawn(self, codes: IntArray) -> BoolArray:
-        """Pieces in which each arm was neither certain nor impossible, as far as is known; (R, k)."""
+        """Whether each arm was neither certain nor impossible in each piece, as far as known; (R, k)."""
         if self.propensities is not None:
             every = self.propensities[:, codes]
             return np.asarray((every > 0.0) & (every < 1.0))
@@ -51,7 +51,7 @@ class RowPieces(PropensityFacts, RewardFacts):
         return np.repeat((own < 1.0)[:, None], len(codes), axis=1)
 
     def batch_pulls(self, codes: IntArray) -> FloatArray | None:
-        """Rounds of each arm by batch, None without batches; codes (k,), returns (B, k)."""
+        """Number of rounds of each arm by batch, or None without batches; codes (k,), returns (B, k)."""
         arrays = self.log.arrays
         if arrays.batch is None:
             return None
@@ -61,13 +61,13 @@ class RowPieces(PropensityFacts, RewardFacts):
 
     @cached_property
     def expected_pulls(self) -> FloatArray | None:
-        """Sums of each arm's propensities, None if they are not all known; shape (K,)."""
+        """Sum of the propensities of each arm, shape (K,), or None if they are not all known."""
         every = self.log.arrays.propensities
         # einsum is three times as fast as sum(axis=0).
         return None if every is None else np.einsum("tk->k", every)
 
     def own_skewness(self, codes: IntArray) -> FloatArray:
-        """Each arm's sum of cubed residuals over its sum of squares to the power 3/2; codes (k,), (k,)."""
+        """For each arm, sum of cubed residuals over sum of squares to the power 3/2; codes, result (k,)."""
         found = np.zeros(len(codes))
         for place, code in enumerate(codes):
             own = self.rewards[self.rewarded_actions == code]
@@ -78,5 +78,5 @@ class RowPieces(PropensityFacts, RewardFacts):
         return found
 
     def read_facts(self) -> dict[str, Any]:
-        """A sentence on the data that were summed, and how they were summed; empty for rows."""
+        """Facts on the data that were summed, and on how they were summed; empty for rows."""
         return {}

@@ -1,7 +1,7 @@
-"""The policies that collected a log, at any context: one snapshot per batch.
+"""The policies that collected a log, evaluated at any context, with one snapshot per batch.
 
 Contextual weights require the propensities that the design of one round would have had at the context of
-another. A log alone does not contain them, unless its propensities do not depend on contexts.
+another. A log alone does not contain these, unless its propensities do not depend on contexts.
 
 References
 ----------
@@ -34,13 +34,13 @@ _SAME_SHARE = 1e-3
 
 
 class PolicySnapshots:
-    """The design's policy in every batch: each arm's probability at any context.
+    """The policy of the design in every batch, as probabilities of all arms at any context.
 
     Parameters
     ----------
     starts : sequence of int, shape (B,), or None
-        Row of the log, counted from 0, at which each batch starts: increasing numbers, the first of which is
-        0. If None, the log's own batches are used.
+        Row of the log, counted from zero, at which each batch starts. The numbers must increase, and the
+        first must be zero. If None, the log's own batches are used.
     policies : sequence, shape (B,)
         For each batch, one of: a callable that takes a frame of n contexts (the log's context columns) and
         returns an (n, K) array in the order of ``log.arms``, or a frame with one column per arm; a fitted
@@ -51,7 +51,7 @@ class PolicySnapshots:
     Raises
     ------
     ParameterError
-        If the starts are invalid; the message lists every problem.
+        If the starts are invalid. The message lists every problem.
 
     Notes
     -----
@@ -83,7 +83,7 @@ class PolicySnapshots:
         self.starts = None if starts is None else _starts(starts, len(self.policies))
 
     def __repr__(self) -> str:
-        """Batches and their first rounds."""
+        """The number of batches and their first rounds."""
         count = len(self.policies)
         head = f"PolicySnapshots: {count} batch{'es' if count != 1 else ''}"
         if self.starts is None:
@@ -94,7 +94,7 @@ class PolicySnapshots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoggingPolicies:
-    """Propensities under every batch's design at every round's context; starts (B,), rows (B, K), first (K,).
+    """Propensities under the designs of all batches at all contexts; starts (B,), rows (B, K), first (K,).
 
     `lagged` contains the propensities of the preceding rounds, which do not depend on any context of the
     round itself.
@@ -109,12 +109,12 @@ class LoggingPolicies:
 
     @property
     def sizes(self) -> IntArray:
-        """Rounds in each batch, shape (B,)."""
+        """Number of rounds in each batch, shape (B,)."""
         return np.diff(np.append(self.starts, self.n_rounds))
 
     @property
     def batch(self) -> IntArray:
-        """Batch of each round, shape (T,)."""
+        """Number of the batch of each round, shape (T,)."""
         return np.repeat(np.arange(len(self.starts)), self.sizes)
 
     def within(self, keep: BoolArray) -> LoggingPolicies:
@@ -136,7 +136,7 @@ class LoggingPolicies:
         )
 
     def at(self, batch: int, low: int, high: int) -> FloatArray:
-        """Propensities under a batch's design at the contexts of rows low, ..., high - 1; shape (n, K)."""
+        """Propensities, shape (n, K), under the design of a batch at the contexts of rows low to high - 1."""
         if self.evaluate is not None:
             return self.evaluate(batch, low, high)
         assert self.rows is not None
@@ -150,7 +150,7 @@ def chunks(low: int, high: int) -> Iterator[tuple[int, int]]:
 
 
 def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPolicies:
-    """Determine the propensities that the design would have had at the contexts of other rounds."""
+    """Determine the propensities that the design of each round would have had at other rounds' contexts."""
     if isinstance(snapshots, PolicySnapshots):
         logging = _given(log, snapshots)
         _check_agreement(log, logging)
@@ -184,7 +184,7 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
 
 
 def snapshots_problems(snapshots: Any) -> list[str]:
-    """List problems with the kind of `snapshots`."""
+    """List problems with the type of `snapshots`."""
     if snapshots is None or isinstance(snapshots, PolicySnapshots):
         return []
     if isinstance(snapshots, str) and snapshots == "context-free":
@@ -193,7 +193,7 @@ def snapshots_problems(snapshots: Any) -> list[str]:
 
 
 def predict(subject: str, name: str, policy: Any, contexts: Any, arms: tuple[Any, ...]) -> FloatArray | None:
-    """Probabilities from a callable or fitted model at some contexts; returns (n, K)."""
+    """Probabilities, shape (n, K), from a callable or fitted model at the given contexts."""
     model = hasattr(policy, "predict_proba")
     try:
         given = policy.predict_proba(contexts) if model else policy(contexts)
@@ -223,7 +223,7 @@ def _by_class(given: Any, classes: list[Any], arms: tuple[Any, ...]) -> Any:
 
 
 def probability_problems(name: str, values: FloatArray | None, shape: tuple[int, int], low: int) -> list[str]:
-    """List problems with rows of probabilities."""
+    """List problems with an array whose rows contain probabilities."""
     if values is None or values.shape != shape:
         got = "something else" if values is None else f"shape {values.shape}"
         return [f"{name} must return an array of numbers of shape {shape}, one column per arm, got {got}"]
@@ -314,7 +314,7 @@ def _evaluator(log: AdaptiveLog, entries: Sequence[Any]) -> Callable[[int, int, 
 
 
 def _check_agreement(log: AdaptiveLog, logging: LoggingPolicies) -> None:
-    """Refuse snapshots that are not the policies behind the logged propensities."""
+    """Refuse snapshots that are not the policies that produced the logged propensities."""
     arrays, wrong, largest = log.arrays, np.zeros(log.n_rounds, dtype=np.bool_), 0.0
     for batch, (start, size) in enumerate(zip(logging.starts, logging.sizes, strict=True)):
         for low, high in chunks(int(start), int(start + size)):

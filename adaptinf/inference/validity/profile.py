@@ -1,4 +1,4 @@
-"""Facts about a log that determine the validity of methods, computed once and stored with the log."""
+"""Facts about a log that determine the validity of methods, which are stored with the log."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from adaptinf.typing import BoolArray, FloatArray
 Found = TypeVar("Found")
 
 SMALL = 0.05
-"""Propensity below which asymptotic intervals are doubtful at moderate numbers of rounds."""
+"""With propensities below this, asymptotic intervals are doubtful for moderate numbers of rounds."""
 TINY_PROPENSITY = 1e-4
-"""Propensity below which one reward has the weight of thousands: a warning gives the effective size."""
+"""With propensities below this, one reward weighs as much as thousands, and a warning is given."""
 FEW_EFFECTIVE = 20.0
-"""Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubtful."""
+"""Student's t is doubtful if the effective number of rewards (degrees of freedom plus 1) is below this."""
 _SAME = 1e-9
-"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
+"""Propensities that differ by less are treated as equal, because writing and reading a frame rounds them."""
 _IN_PLACE_OF_MEANS = {
     "by-vector": contexts.REGRESSION(covariates="its own context vectors"),
     "by-context": contexts.REGRESSION(covariates="contexts"),
@@ -60,10 +60,10 @@ _IN_PLACE_OF_MEANS = {
 
 
 class LogProfile(RowPieces):
-    """The facts about one log; each is computed on first use."""
+    """The facts about one log, each of which is computed when it is first used."""
 
     sums: Sums | None = None
-    """Sums by batch and arm, if they replace a log's rows."""
+    """Sums by batch and arm, if they replace the rows of a log."""
 
     def __init__(self, log: AdaptiveLog) -> None:
         self.log = log
@@ -73,19 +73,19 @@ class LogProfile(RowPieces):
         return {}
 
     def once(self, what: Any, work: Callable[[], Found]) -> Found:
-        """A result that another room computes about the data: computed once, and stored by name."""
+        """A result that another package computes from the data, which is computed once and stored by name."""
         if what not in self._kept:
             self._kept[what] = work()
         found: Found = self._kept[what]
         return found
 
     def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
-        """Verdicts keyed by request, computed once for defaults, refusals and rows of `recommend`."""
+        """Verdicts for a request, which defaults, refusals and `recommend` compute only once."""
         return list(self.once(asked, lambda: tuple(work())))
 
     @cached_property
     def design_names(self) -> tuple[str, ...]:
-        """Name of the design, and of the one inside a mixture; used only in texts."""
+        """Names of the design, and of the design inside a mixture, which are used only in texts."""
         if self.log.design is None:
             return ()
         inner = self.log.design.parameters.get("design")
@@ -93,21 +93,21 @@ class LogProfile(RowPieces):
 
     @cached_property
     def design_title(self) -> str:
-        """The design's name as used in a text; empty if the log names none."""
+        """The name of the design for use in a text; empty if the log does not name a design."""
         return " over ".join(self.design_names)
 
     @cached_property
     def traits(self) -> DesignTraits | None:
-        """The design's statements about itself, or None if there are none or the log contradicts them."""
+        """Statements of the design about itself; None if there are none or the log contradicts them."""
         traits = None if self.log.design is None else self.log.design.traits
         contradicted = traits is not None and not traits.adapts and self.varying_propensities
         return None if contradicted else traits
 
     @cached_property
     def adaptive(self) -> bool:
-        """Whether rewards may have changed later actions: as stated, or true unless the log rules it out.
+        """Whether rewards may have changed later actions; True unless a statement or the log rules this out.
 
-        Exact propensities of every arm that are the same in all rounds also exclude it.
+        Exact propensities that are constant over all rounds for every arm also rule it out.
         """
         if self.log.adaptive is not None:
             return self.log.adaptive
@@ -116,22 +116,23 @@ class LogProfile(RowPieces):
 
     @cached_property
     def why_not_adaptive(self) -> str:
-        """Why rewards cannot have affected actions, if they cannot."""
+        """The reason why rewards cannot have affected actions; empty if they may have."""
         if self.constant_propensities:
             return adaptivity.NEVER_MOVE()
         return adaptivity.AS_STATED() if self.log.adaptive is False else adaptivity.BY_DESIGN()
 
     @cached_property
     def may_not_adapt(self) -> bool:
-        """Whether the user may state that nothing adapted, because nothing has been stated about it yet."""
+        """Whether the user may state that nothing adapted, because no such statement has been made yet."""
         silent = self.log.adaptive is None and self.log.feedback_rounds is None
         return silent and self.traits is None and not self.knows_propensities
 
     @cached_property
     def shares_move(self) -> bool:
-        """Whether the arms' shares of the rounds change: by their propensities, or visibly if there are none.
+        """Whether arms' shares of the rounds change, according to propensities or, without these, to counts.
 
-        Drift common to the arms then affects their plain means differently, although nothing adapts.
+        Drift that is common to the arms then affects the plain means of different arms differently, although
+        nothing adapts.
         """
         known = self.knows_propensities and not self.estimated
         if known or self.repeated_units:
@@ -140,15 +141,15 @@ class LogProfile(RowPieces):
 
     @cached_property
     def shares_move_in_batches(self) -> bool:
-        """Whether shares change within batches, where batched least squares assumes constant ones."""
+        """Whether shares change within batches, where batched least squares assumes constant shares."""
         return self.batched and self.shares_move and self._inside_pvalue < MOVED / 2.0
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether the arms' shares change within batches; None if propensities and order cannot show it.
+        """Evidence that shares change within batches; None if propensities and order cannot show this.
 
-        Batches within which propensities are known to change cannot be used by methods that assume constant
-        ones.
+        Methods that assume constant propensities cannot use batches within which propensities are known to
+        change.
         """
         if not self.batched or (self.repeated_units and not self.logs_propensities):
             return None
@@ -170,7 +171,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def _shares_pvalue(self) -> float:
-        """P-value for constant arms' shares over all batches, or stretches of rounds."""
+        """P-value for constant shares of arms over all batches, or over stretches of rounds."""
         arrays = self.log.arrays
         return shares_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
@@ -215,14 +216,14 @@ class LogProfile(RowPieces):
 
     @cached_property
     def pooling_pvalue(self) -> float:
-        """P-value for levels that do not change with the arms' shares of rounds; NaN if not observable."""
+        """P-value for levels that do not change with the shares of arms; NaN if not observable."""
         if self.repeated_units or self.incomplete or self.context_refusal:
             return math.nan
         return pooling_pvalue(*self._short_stretches)
 
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Number of rewards, and sums of their deviations from the arm's mean and their squares; (S, K)."""
+        """By stretch and arm, numbers, sums and sums of squares of deviations from arms' means; (S, K)."""
         arrays, n_arms = self.log.arrays, self.log.n_arms
         mean = np.bincount(arrays.action, arrays.reward, n_arms) / np.maximum(self.pulls, 1.0)
         away = arrays.reward - mean[arrays.action]
@@ -236,23 +237,23 @@ class LogProfile(RowPieces):
 
     @cached_property
     def stability(self) -> Stability | None:
-        """How the design's counts are known to converge."""
+        """The way in which counts of the design are known to converge."""
         return None if self.traits is None else self.traits.stability
 
     @cached_property
     def floor_decay(self) -> float | None:
-        """Decay of the design's propensity floor; None if it declares no decreasing one."""
+        """Decay of the propensity floor of the design; None if the design declares no decreasing floor."""
         floor = None if self.traits is None else self.traits.floor
         return None if floor is None or floor.decay == 0.0 else floor.decay
 
     @cached_property
     def usable_decay(self) -> float | None:
-        """The declared decay, if two-point weights can use it: below 1."""
+        """The declared decay if it is below 1, so that two-point weights can use it; otherwise None."""
         return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
 
     @cached_property
     def trends(self) -> Trends:
-        """Trends of each arm's own rewards in time.
+        """Trends in time of the rewards of each arm.
 
         No trend is tested if contexts assign arms, because rewards then vary with the mix of contexts.
         """
@@ -266,14 +267,17 @@ class LogProfile(RowPieces):
         return {}
 
     def drift_of(self, codes: Iterable[int]) -> Finding | None:
-        """Evidence from trends on arms' means that must be constant, computed once for these; codes (k,)."""
+        """Evidence from trends on arm means that must be constant, computed once for given codes (k,)."""
         arms = tuple(codes)
         if arms not in self._drifts:
             self._drifts[arms] = self.trends.of(arms, self.log.arms)
         return self._drifts[arms]
 
     def _trends(self) -> Trends:
-        """For a long log, stretches come from equally spaced blocks, a quarter of those for propensities."""
+        """Trends; for a long log, levels by stretch are computed from equally spaced blocks of rounds.
+
+        These are a quarter of the rounds that are used to check propensities.
+        """
         arrays, n_arms = self.log.arrays, self.log.n_arms
         time = times(self.log.n_rounds, arrays.batch)
         unit, pulls = self.units if self.repeated_units else None, None
@@ -291,7 +295,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def decides_by_context(self) -> bool:
-        """Whether arms are known to have been assigned by context: the log or its design says so."""
+        """Whether arms are known to have been assigned by context, because the log or its design says so."""
         if self.log.context_free is False:
             return True
         return self.traits is not None and self.traits.uses_context not in ("no", "unknown")
@@ -303,16 +307,17 @@ class LogProfile(RowPieces):
 
     @cached_property
     def context_free(self) -> bool:
-        """Whether contexts did not affect the choice: as declared, for lack of contexts, or by design."""
+        """Whether contexts did not affect the choice, by declaration, by design, or for lack of contexts."""
         if self.log.context_free is not None or not self.log.context:
             return self.log.context_free is not False
         return self.traits is not None and self.traits.uses_context == "no"
 
     @cached_property
     def fixed_in_time(self) -> bool:
-        """Whether a round's propensities are known not to depend on its context, even an unlogged one.
+        """Whether propensities are known not to depend on the context of the round, even an unlogged one.
 
-        This holds if they never change, or if the log or its design states that contexts did not affect them.
+        This is the case if they never change, or if the log or its design states that contexts did not affect
+        them.
         """
         if self.constant_propensities or self.log.context_free is not None:
             return self.constant_propensities or bool(self.log.context_free)
@@ -320,10 +325,10 @@ class LogProfile(RowPieces):
 
     @cached_property
     def fixed_before_contexts(self) -> BoolArray:
-        """Whether each arm's propensity is fixed before a round's context; shape (K,).
+        """Whether the propensity of each arm is fixed before the context of a round, shape (K,).
 
-        Contexts that are not in the log are included. It is fixed if contexts did not affect the choice, or
-        if it is constant within batches that average two or more rounds.
+        This includes contexts that are not in the log. The propensity is fixed if contexts did not affect the
+        choice, or if it is constant within batches that have two or more rounds on average.
         """
         every, n_arms = self.propensities, self.log.n_arms
         if self.fixed_in_time or every is None:
@@ -335,7 +340,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def no_shared_weights(self) -> str:
-        """Why arms cannot share weights based on propensities; empty if they can."""
+        """The reason why arms cannot share weights based on propensities; empty if they can."""
         followed = self.decides_by_context or not self.context_free
         if self.batched or not followed or self.constant_propensities:
             return ""
@@ -343,7 +348,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def moving_batches(self) -> BoolArray:
-        """Batches within which some arm's propensity is known to change; shape (B,)."""
+        """Whether the propensity of some arm is known to change within each batch, shape (B,)."""
         batch, every = self.log.arrays.batch, self.log.arrays.propensities
         assert batch is not None
         found = np.zeros(int(batch[-1]) + 1 if len(batch) else 0, dtype=bool)
@@ -353,9 +358,9 @@ class LogProfile(RowPieces):
 
     @cached_property
     def undeclared_context(self) -> bool:
-        """Whether contexts may have assigned the arms in a design that does not declare it.
+        """Whether contexts may have assigned the arms in a design that does not declare this.
 
-        Positive propensities solve this problem: scores are then recommended first, and other methods state
+        Positive propensities solve this problem. Scores are then recommended first, and other methods state
         their assumptions.
         """
         design = self.log.design
@@ -368,8 +373,9 @@ class LogProfile(RowPieces):
     def deciding_context(self) -> str:
         """Name of a context that visibly determines arms, in a log that states no rule or propensities.
 
-        Empty if no context does, or if this need not be checked, because contexts did not affect the choice,
-        or because it is accounted for by propensities that are not 1 in all rounds.
+        The name is empty if no context determines arms. It is also empty if this need not be checked, because
+        contexts did not affect the choice, or because propensities that are not 1 in all rounds account for
+        it.
         """
         log, arrays = self.log, self.log.arrays
         unanswered = arrays.propensity is None or arrays.propensity.min(initial=1.0) >= 1.0
@@ -380,9 +386,9 @@ class LogProfile(RowPieces):
 
     @cached_property
     def never_random(self) -> bool:
-        """Whether all propensities are 1 with several arms, without a statement that earlier rounds decided.
+        """Whether all propensities are 1 with several arms, and it is not stated that earlier rounds decided.
 
-        If contexts are known to assign arms, the log is refused for that reason.
+        If contexts are known to assign arms, the log is refused for that reason instead.
         """
         if not self._all_sure or self.fixed_in_time or self.context_refusal:
             return False
@@ -395,14 +401,14 @@ class LogProfile(RowPieces):
 
     @cached_property
     def contexts_found(self) -> Finding | None:
-        """Whether a context evidently determines arms, for methods that exclude it; None without contexts.
+        """Evidence that a context determines arms, for methods that exclude this; None without contexts.
 
         A design that uses contexts is refused if they must not affect the choice.
         """
         return self.context_followed(contexts.FOLLOWED)
 
     def context_followed(self, claim: Claim) -> Finding | None:
-        """Whether a context visibly determines arms, and the statement about it; None without contexts."""
+        """Evidence on whether a context visibly determines arms; None without contexts."""
         found = self.visible_context
         if found is None:
             return None
@@ -411,9 +417,10 @@ class LogProfile(RowPieces):
 
     @cached_property
     def visible_context(self) -> str | None:
-        """Name of a context that determines arms according to the data, whatever the log declares; or empty.
+        """Name of a context that determines arms according to the data, regardless of what the log declares.
 
-        None without contexts, and for a design that uses them.
+        The name is empty if no context does. The result is None without contexts, and for a design that uses
+        contexts.
         """
         arrays = self.log.arrays
         if not arrays.context or self.decides_by_context:
@@ -425,7 +432,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def context_refusal(self) -> str:
-        """The reason why means of the arms' rounds cannot be compared; empty if they can."""
+        """The reason why means over the arms' own rounds cannot be compared; empty if they can."""
         if self.decides_by_context:
             title = self.design_title
             why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
@@ -441,7 +448,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def in_place_of_means(self) -> str:
-        """Alternatives to arm means, or ways to make them comparable, if contexts may assign arms."""
+        """Alternatives to arm means, or ways to make arm means comparable, if contexts may assign arms."""
         if self.deciding_context:
             return contexts.WITH_COLUMN(context=self.deciding_context)
         if not self.decides_by_context:
@@ -453,7 +460,7 @@ class LogProfile(RowPieces):
 
     @cached_property
     def context_names(self) -> str:
-        """The log's contexts in a sentence."""
+        """The names of the log's contexts for use in a sentence."""
         names = self.log.context
         if not names:
             return contexts.NOT_IN_LOG()
@@ -476,37 +483,37 @@ class LogProfile(RowPieces):
 
     @cached_property
     def may_weigh_rounds(self) -> bool:
-        """Whether there are rounds whose weights could be based on every arm's propensities."""
+        """Whether weights of rounds could be based on the propensities of all arms."""
         return not self.rows_refusal and self.knows_every_propensity
 
     @cached_property
     def shares_stand_in(self) -> bool:
-        """Whether the arms' shares in batches replace propensities: not for rows."""
+        """Whether the arms' shares in batches replace propensities, which is never the case for rows."""
         return False
 
     @cached_property
     def share_cautions(self) -> tuple[str, ...]:
-        """Whether shares that replace propensities change, if unweighted means are compared."""
+        """Cautions that shares that replace propensities change, if unweighted means are compared."""
         found = self.shares_found if self.shares_stand_in else None
         return () if found is None else found.cautions
 
     @cached_property
     def moves(self) -> bool:
-        """Whether propensities may change with the data: an adaptive log, unless known to be constant."""
+        """Whether propensities may change with the data: True for adaptive logs, unless they are constant."""
         return self.adaptive and not self.constant_propensities
 
     @cached_property
     def context_may_move(self) -> bool:
-        """Whether every arm's propensity is known and may change with contexts, which weights must not do."""
+        """Whether all propensities are known but may change with contexts, which weights must not do."""
         return self.knows_every_propensity and self.moves and not self.context_free
 
     @cached_property
     def correction(self) -> Correction | None:
-        """The correction that the guarantee permits for tests chosen from actions and contexts."""
+        """The correction that the guarantee permits for tests that were chosen from actions and contexts."""
         return correction_for(self.log)
 
     def correction_chosen_from(self, chosen_from: ChosenFrom) -> Correction | None:
-        """The correction that the guarantee permits for tests chosen from actions, or also from releases."""
+        """The permitted correction for tests that were chosen from actions, or also from releases."""
         return (
             self.correction if chosen_from == "actions" else correction_for(self.log, chosen_from=chosen_from)
         )
@@ -518,11 +525,11 @@ class LogProfile(RowPieces):
 
 
 PROFILES: dict[type, Callable[[Any], LogProfile]] = {}
-"""Builds the profile of data other than logs; that of sums is added where it is defined."""
+"""Functions that build the profile of data other than logs; the module for sums adds its own."""
 
 
 def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
-    """The profile of a log, or of sums, built at the first call and stored with it."""
+    """The profile of a log or of sums, which is built at the first call and stored with the data."""
     kept = log.kept
     if "profile" not in kept:
         kept["profile"] = PROFILES.get(type(log), LogProfile)(log)
@@ -531,9 +538,9 @@ def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
 
 
 def compared(question: Any) -> RewardFacts:
-    """The pooled rewards that determine their shape: all, or those of a contrast's arms.
+    """Facts about pooled rewards: all rewards or, for a contrast, the rewards of the compared arms.
 
-    `question` has a profile, codes (k,), and indicates whether it is about a contrast.
+    `question` has a profile and codes (k,), and indicates whether it is about a contrast.
     """
     profile: LogProfile = question.profile
     return profile.of_arms(question.codes) if question.contrast else profile

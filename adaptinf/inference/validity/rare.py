@@ -1,4 +1,4 @@
-"""Whether outcomes are too rare, or rewards too skewed, for intervals, judged by counts and moments."""
+"""Checks of counts and moments for outcomes that are too rare, or too skewed, for intervals."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray
 
 FEWEST = 5
-"""Number of outcomes other than the most common below which an arm has no interval."""
+"""An arm has no interval if it has fewer outcomes other than the most common one."""
 RARE = 0.1
-"""Share of outcomes other than the most common up to which few of them are counted for means of arms."""
+"""For means of arms, uncommon outcomes are counted only if their share is at most this value."""
 CAUTIOUS = 20
-"""Number of such outcomes below which an interval carries a caution."""
+"""A caution is given for an interval if there are fewer outcomes other than the most common one."""
 SKEWED = 0.01
-"""Squared skewness of an estimate from which its interval is corrected for skewness."""
+"""An interval is corrected for skewness if the squared skewness of the estimate is at least this value."""
 STRONGLY_SKEWED = 0.5
-"""Squared skewness above which a corrected interval carries a caution."""
+"""A caution is given for a corrected interval if the squared skewness is above this value."""
 MISSED = 0.0125
-"""Predicted error of a 2.5% tail above which a corrected interval carries a caution."""
+"""A caution is given for a corrected interval if the predicted error of a 2.5% tail is above this value."""
 _TAIL = 0.08458
-"""Error of a 2.5% tail of a studentised mean for a skewness of 1: (2 z^2 + 1) phi(z) / 6 (Hall 1992)."""
+"""Error of a 2.5% tail of a studentised mean with skewness 1: (2 z^2 + 1) phi(z) / 6 (Hall 1992)."""
 TOO_SKEWED = 0.05
-"""Squared skewness above which an uncorrected interval carries a caution."""
+"""A caution is given for an uncorrected interval if the squared skewness is above this value."""
 _POOR = 2.0
-"""Factor by which the squared standard error of a sum of events may exceed their variance."""
+"""Factor by which the squared standard error of a sum of events may exceed the variance of the events."""
 SHOWN = 8
-"""Number of terms that a sentence lists."""
+"""Largest number of terms that a sentence lists."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartsLaw:
-    """The distribution of k estimates, and statements about it; std_error (k,), covariance (k, k)."""
+    """The distribution of k estimates, with statements about it; std_error (k,), covariance (k, k)."""
 
     reference: Reference
     std_error: FloatArray
@@ -48,15 +48,15 @@ class PartsLaw:
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     counted: BoolArray | None = None
-    """Estimates whose distribution is that of a sum of events; None if there is none."""
+    """Whether the distribution of each estimate is that of a sum of events; None if this holds for none."""
 
     @classmethod
     def student(
         cls, estimate: FloatArray, std_error: FloatArray, covariance: FloatArray, df: FloatArray
     ) -> PartsLaw:
-        """Student's t, without any statement; estimate, std_error, df (k,), covariance (k, k).
+        """Student's t without any statement; estimate, std_error, df (k,), covariance (k, k).
 
-        Without a standard error, there is no covariance.
+        If an estimate has no standard error, its covariances are NaN.
         """
         unknown = np.where(np.isfinite(std_error), 0.0, np.nan)
         law = StudentReference(estimate, std_error, df)
@@ -65,13 +65,13 @@ class PartsLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FewEvents:
-    """Events behind k estimates, and their effective numbers; worth (k,)."""
+    """The events that k estimates are based on, and their effective numbers; worth (k,)."""
 
     sums: EventSums
     worth: FloatArray
 
     def counted(self, std_error: FloatArray, uncommon: FloatArray) -> BoolArray:
-        """Estimates that are sums of events, and have few of them; std_error, uncommon (k,)."""
+        """Whether each estimate is a sum of few events; std_error, uncommon (k,)."""
         few = (self.worth < FEW_EVENTS) | without_interval(uncommon)
         return few & are_sums(self.sums, std_error)
 
@@ -79,8 +79,8 @@ class FewEvents:
 def are_sums(sums: EventSums, std_error: FloatArray) -> BoolArray:
     """Whether estimates vary little except for their events; std_error (k,).
 
-    An outcome model that misses the common reward adds more to the variance than the events do, and than one
-    more event would.
+    If an outcome model does not predict the common reward, it can add more to the variance than the events
+    do.
     """
     variance = (sums.variance + sums.largest**2).sum(axis=1)
     return np.asarray(std_error**2 <= _POOR * variance)
@@ -98,10 +98,8 @@ def law_of_parts(
 ) -> PartsLaw:
     """Student's t or, for skewed rewards, MOVER over the parts; none if outcomes in a part are too rare.
 
-    Shapes: estimate, std_error, df (k,), covariance (k, k).
-
-    `doubt` is the relative error of the rewards' skewness. An estimate with few `events` has the distribution
-    of their sum.
+    Shapes: estimate, std_error, df (k,), covariance (k, k). `doubt` is the relative error of the skewness of
+    rewards. An estimate with few `events` has the distribution of a sum of events.
     """
     counted = (
         np.zeros(len(terms), dtype=bool) if events is None else events.counted(std_error, parts.uncommon)
@@ -129,10 +127,10 @@ def law_of_parts(
 def _skewed(
     parts: PartShapes, estimate: FloatArray, std_error: FloatArray, df: FloatArray
 ) -> SkewedSumReference:
-    """MOVER over the parts; estimate, std_error, df (k,).
+    """The distribution by MOVER over the parts; estimate, std_error, df (k,).
 
-    Parts without rounds have variance 0, which the skewed distribution does not allow, so a negligible one
-    replaces it; a NaN error still gives no interval.
+    Parts without rounds have variance 0, which the skewed distribution does not allow, so it is replaced with
+    a negligible variance. An estimate with a NaN error still has no interval.
     """
     error = np.maximum(parts.error, 1e-9 * std_error[:, None])
     return SkewedSumReference(estimate, error, parts.skewness, df)
@@ -141,9 +139,9 @@ def _skewed(
 def with_events(
     law: Reference, estimate: FloatArray, sums: EventSums, counted: BoolArray, size: FloatArray
 ) -> Reference:
-    """The distribution of sums of events where estimates are counted, and the given one elsewhere.
+    """The distribution of sums of events for counted estimates, and the given distribution for the others.
 
-    Shapes: estimate, counted, size (k,), the last the standard errors.
+    Shapes: estimate, counted, size (k,), where `size` contains the standard errors.
     """
     if counted.all():
         return EventSumReference(estimate, sums)
@@ -155,7 +153,7 @@ def with_events(
 
 
 def _only(law: Reference, rows: slice) -> Reference:
-    """The distribution of one estimate."""
+    """The distribution of the estimates in these rows."""
     if isinstance(law, StudentReference):
         return StudentReference(law.estimate[rows], law.std_error[rows], law.df[rows])
     assert isinstance(law, (SkewedReference, SkewedSumReference))
@@ -163,12 +161,12 @@ def _only(law: Reference, rows: slice) -> Reference:
 
 
 def without_interval(uncommon: FloatArray) -> BoolArray:
-    """Terms with too few outcomes other than the most common; uncommon (...,), infinite if none is common."""
+    """Whether terms have too few uncommon outcomes; uncommon (...,), infinite if no outcome is common."""
     return np.asarray(uncommon < FEWEST)
 
 
 def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
-    """Why terms have no interval; uncommon has shape (k,)."""
+    """Notes on why terms have no interval; uncommon has shape (k,)."""
     few = _named(terms, uncommon, without_interval(uncommon))
     if not few:
         return []
@@ -176,10 +174,10 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
 
 
 def tail_errors(combined: FloatArray, doubt: float) -> FloatArray:
-    """Errors of the tails of 95% intervals that remain after the correction; combined (k,); returns (k,).
+    """Errors in the tail probabilities of 95% intervals after the correction; combined (k,); returns (k,).
 
-    `combined` is from `combined_skewness`, and `doubt` the relative error of the rewards' skewness, so that
-    their product is the error of an estimate's skewness.
+    `combined` is the result of `combined_skewness`, and `doubt` is the relative error of the skewness of
+    rewards. Their product is the error of the skewness of an estimate.
     """
     return _TAIL * doubt * np.sqrt(combined)
 
@@ -187,10 +185,10 @@ def tail_errors(combined: FloatArray, doubt: float) -> FloatArray:
 def rare_cautions(
     terms: Sequence[str], uncommon: FloatArray, skewness: FloatArray, tails: FloatArray | None = None
 ) -> tuple[str, ...]:
-    """Why terms' intervals may be too short.
+    """Cautions that intervals of terms may be too short.
 
-    Shapes: uncommon, skewness (k,), the latter that of the estimates, squared; tails (k,), by `tail_errors`,
-    None if intervals are not corrected for skewness.
+    Shapes: uncommon, skewness, tails (k,). `skewness` is the squared skewness of the estimates. `tails` is
+    the result of `tail_errors`, or None if intervals are not corrected for skewness.
     """
     cautions = []
     few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))

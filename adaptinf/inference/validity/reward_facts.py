@@ -1,4 +1,4 @@
-"""The rewards of all arms together: their shape, and how many are rare or missing."""
+"""Facts about the rewards of all arms together: their shape, and how many are rare or missing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
 
 _HEAVY = 20.0
-"""Kurtosis of pooled rewards above which tails count as heavy."""
+"""Tails count as heavy if the kurtosis of pooled rewards is above this value."""
 _TWO_SIDED = 4.0
 
 
 class RewardFacts:
-    """The facts about a log's rewards; each is computed on first use."""
+    """The facts about the rewards of a log, each of which is computed when it is first used."""
 
     log: AdaptiveLog
 
@@ -33,7 +33,7 @@ class RewardFacts:
         return {}
 
     def of_arms(self, codes: IntArray) -> RewardFacts:
-        """The facts about some arms' pooled rewards, which are cached; codes has shape (k,)."""
+        """The facts about the pooled rewards of these arms, which are cached; codes has shape (k,)."""
         arms = tuple(sorted(codes.tolist()))
         if len(arms) == self.log.n_arms:
             return self
@@ -76,13 +76,13 @@ class RewardFacts:
 
     @cached_property
     def rewards(self) -> FloatArray:
-        """The rewards that are observed; for facts about all arms together."""
+        """The observed rewards of all arms."""
         observed = self.log.arrays.observed
         return self.log.arrays.reward if observed is None else self.log.arrays.recorded[observed]
 
     @cached_property
     def rare_rate(self) -> float:
-        """Share of the rewards other than the most common one; 0 if none is common."""
+        """Share of rewards other than the most common one; 0 if no reward is common."""
         reward = self.rewards
         uncommon = float(uncommon_outcomes(np.zeros(len(reward), dtype=np.int64), reward, 1)[0])
         return uncommon / len(reward) if np.isfinite(uncommon) else 0.0
@@ -95,17 +95,17 @@ class RewardFacts:
 
     @cached_property
     def two_values(self) -> tuple[float, float] | None:
-        """The two values that rewards take, the smaller one first; None if there are others."""
+        """The two values that rewards take, in ascending order; None if there are more or fewer."""
         return two_values(self.rewards)
 
     @cached_property
     def binary(self) -> bool:
-        """Whether rewards take two values, 0 and 1 or others."""
+        """Whether rewards take two values, which need not be 0 and 1."""
         return self.two_values is not None
 
     @cached_property
     def successes(self) -> FloatArray:
-        """Number of each arm's rewards equal to the larger of two values, otherwise 0; shape (K,)."""
+        """For each arm, number of rewards equal to the larger of two values, or 0 for other rewards; (K,)."""
         if self.two_values is None:
             return np.zeros(self.log.n_arms)
         larger = self.rewarded_actions[self.rewards == self.two_values[1]]
@@ -113,7 +113,7 @@ class RewardFacts:
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's rewards other than its most common one, infinite if none is common; (K,)."""
+        """By arm, number of rewards other than the most common one, infinite if none is common; (K,)."""
         return uncommon_outcomes(self.rewarded_actions, self.rewards, self.log.n_arms)
 
     @cached_property
@@ -128,12 +128,12 @@ class RewardFacts:
 
     @cached_property
     def heavy_tailed(self) -> bool:
-        """Whether the pooled rewards have heavy tails on both sides; never for two values.
+        """Whether the pooled rewards have heavy tails on both sides; False for rewards with two values.
 
-        The criterion is a sample kurtosis above 20 (3 for the normal distribution, 9 for the exponential),
-        and above 4 times the squared skewness, which is at most the kurtosis minus 1: if skewness causes the
-        kurtosis, an interval that allows for it is better than other weights. Rewards are pooled, because the
-        choice of a method must not use those of a single arm.
+        The sample kurtosis must be above 20 (it is 3 for the normal distribution, and 9 for the exponential),
+        and above 4 times the squared skewness, which is at most the kurtosis minus 1. If skewness causes the
+        kurtosis, an interval that allows for skewness is better than other weights. Rewards are pooled,
+        because the choice of a method must not use the rewards of a single arm.
         """
         reward = self.rewards
         low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
@@ -155,14 +155,17 @@ class RewardFacts:
 
 
 class _Rewards(RewardFacts):
-    """The facts about some rewards; reward and action have shape (n,)."""
+    """The facts about the given rewards; reward and action have shape (n,)."""
 
     def __init__(self, log: AdaptiveLog, reward: FloatArray, action: IntArray) -> None:
         self.log, self.rewards, self.rewarded_actions = log, reward, action
 
 
 class _RewardsOfArms(RewardFacts):
-    """The facts about some arms' rewards; if these take only one value, all rewards show the other one."""
+    """The facts about the rewards of selected arms.
+
+    If these rewards take only one value, the other value is determined from the rewards of all arms.
+    """
 
     def __init__(self, whole: RewardFacts, arms: tuple[int, ...]) -> None:
         self.log = whole.log

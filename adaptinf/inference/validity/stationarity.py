@@ -1,16 +1,14 @@
-"""Are arms' mean rewards constant? Trends in each arm's own rewards, and statements about them.
+"""Tests of whether the mean rewards of arms are constant in time, and statements about the results.
 
-With the rewards y of one arm at times t, the sum of (t - mean t) (y - mean y) divided by the square root of
-the sum of its squared terms is approximately standard normal if the mean is constant and nothing adapts,
-whatever the distribution of rewards. Adaptive choice of arms shifts it slightly, to -.7 on average under a
-greedy design with four arms, because an arm that begins badly is abandoned. Therefore the level is small.
-
-Arms that drift together are detected in the sum of their sums sooner than one by one. Periodic changes, such
-as weekends, have no slope; sums of y - mean y of all arms by eighths of the log have a chi-squared
-distribution.
-
-The same is true of scores w 1{A = k} (y - mean) / e with weights w and propensities e, which refer to the
-mean of the scores in every round instead of an arm.
+For the rewards y of one arm at times t, take the sum of (t - mean t) (y - mean y), divided by the square root
+of the sum of its squared terms. This ratio is approximately standard normal if the mean is constant and
+nothing adapts, whatever the distribution of rewards. Adaptive choice of arms shifts the ratio slightly, to
+-.7 on average under a greedy design with four arms, because an arm that begins badly is abandoned. The level
+of the test is therefore small. If arms drift together, the sum of their sums shows the drift sooner than the
+sums of single arms. Periodic changes, such as weekends, have no slope. For these, sums of y - mean y over all
+arms by eighths of the log are compared with a chi-squared distribution. The same tests are used for scores w
+1{A = k} (y - mean) / e with weights w and propensities e, where the mean that must be constant is that of the
+scores in every round.
 """
 
 from __future__ import annotations
@@ -36,27 +34,28 @@ if TYPE_CHECKING:
     from adaptinf.sums.cells import Cells
 
 STATED: dict[str, bool] = {"stationary": True}
-"""The declaration in a recommended call for a method that needs constant means."""
+"""The argument that a recommended call needs for a method that requires constant means."""
 SEEN = 5e-4
-"""P-value, times the number of arms tested, below which rewards are assumed to drift.
+"""Rewards are assumed to drift if the p-value times the number of tested arms is below this.
 
-It is for the arms' own slopes, and for levels by stretch of the log.
+This level is used for the slopes of single arms, and for levels by stretch of the log.
 """
 SEEN_ALONE = SEEN_TOGETHER = 1e-3
-"""P-value below which a slope is treated as drift if it is tested alone, or is common to the arms."""
+"""A slope that is tested alone, or is common to the arms, is treated as drift if the p-value is below
+this."""
 SEEN_BESIDE = 1e-2
-"""The p-value used instead if the arms' shares of the rounds change although nothing adapts."""
+"""The level of the p-value if the arms' shares of the rounds change although nothing adapts."""
 STRETCHES = 8
-"""Number of stretches of a log between which levels are compared."""
+"""Number of stretches into which a log is divided to compare levels."""
 _SKEWED = 0.3
-"""Skewness of a stretch's sum above which it is not treated as normal."""
+"""The sum of a stretch is not treated as normal if its skewness is above this value."""
 LEAST_ROUNDS = 20
-"""Number of an arm's rewards, or of units with rewards, from which an arm is tested."""
+"""Smallest number of rewards, or of units with rewards, for which an arm is tested."""
 _BLOCK, _FEW, _SHOWN = 2**14, 4, 5
 _SMALL = 2_000_000
-"""Number of rounds up to which NumPy is fast enough that Numba need not be loaded."""
+"""Largest number of rounds for which NumPy is faster than loading Numba."""
 _SPAN = 1e-8
-"""Share of the largest direction of variation of sums by stretch below which one is rounding error."""
+"""Directions in which sums vary by less than this share of the largest are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +64,13 @@ class Trends:
 
     z: FloatArray
     scale: FloatArray | None = None
-    """Divisors of the slopes, (K,), so that arms can be combined."""
+    """Divisors of the slopes, shape (K,), which are needed to combine arms."""
     stretches: FloatArray | None = None
-    """For each arm and stretch: number of rewards, and sums of 3 powers of their deviations; (4, S, K)."""
+    """By stretch and arm, numbers of rewards and sums of 3 powers of their deviations; shape (4, S, K)."""
 
     @cached_property
     def tested(self) -> BoolArray:
-        """Which arms are tested, shape (K,)."""
+        """Whether each arm is tested, shape (K,)."""
         return np.isfinite(self.z)
 
     @cached_property
@@ -81,14 +80,14 @@ class Trends:
 
     @cached_property
     def seen(self) -> BoolArray:
-        """Which slopes are distinguishable from chance, shape (K,)."""
+        """Whether each slope is distinguishable from chance, shape (K,)."""
         level = SEEN_ALONE if self.scale is None else SEEN
         return np.asarray(self.pvalues < level / max(1, int(self.tested.sum())))
 
     def of(
         self, codes: Iterable[int], arms: Sequence[Any], claim: Claim = claims.ARM_DRIFTS
     ) -> Finding | None:
-        """Evidence on means that must be constant; None if none of these arms is tested."""
+        """Evidence on means of arms that must be constant; None if none of these arms is tested."""
         codes = [code for code in codes if self.tested[code]]
         if not codes:
             return None
@@ -100,7 +99,7 @@ class Trends:
         return Finding(tuple(found) or self._of_all(codes, arms))
 
     def _of_all(self, codes: Sequence[int], arms: Sequence[Any]) -> tuple[str, ...]:
-        """Joint evidence from arms of which none is sufficient alone."""
+        """Joint evidence from all arms, for the case that no arm alone is sufficient."""
         if (p := self.common_pvalue(codes)) < SEEN_TOGETHER:
             move = _move(self._common_z(codes))
             named = several([repr(arms[code]) for code in codes], _SHOWN)
@@ -110,7 +109,7 @@ class Trends:
         return ()
 
     def _common_z(self, codes: Iterable[int]) -> float:
-        """Standardised slope of several arms together; NaN if it is no more informative than one of them."""
+        """Standardised slope of several arms together; NaN if no arm is tested."""
         kept = [code for code in codes if self.tested[code]]
         if self.scale is None or not kept:
             return math.nan
@@ -118,15 +117,15 @@ class Trends:
         return float(self.z[kept] @ scale) / math.sqrt(float(scale @ scale))
 
     def common_pvalue(self, codes: Iterable[int]) -> float:
-        """P-value for a common slope of some arms; NaN if none is tested."""
+        """P-value for a common slope of these arms; NaN if no arm is tested."""
         return float(2.0 * special.ndtr(-abs(self._common_z(codes))))
 
     def stretches_pvalue(self, codes: Iterable[int]) -> float:
-        """P-value for constant levels of some arms over all stretches; NaN if there is too little to test.
+        """P-value for constant levels of these arms over all stretches; NaN if there are too few rewards.
 
-        With n_sk rewards of arm k in stretch s, and n_k in total, the sums of residuals over arms have
-        covariances sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), where v_k is the variance of the arm's
-        rewards.
+        With n_sk rewards of arm k in stretch s, and n_k in total, the sums of residuals over arms for
+        stretches s and r have covariance sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), where v_k is the
+        variance of the arm's rewards.
         """
         if self.stretches is None:
             return math.nan
@@ -151,7 +150,7 @@ def _move(z: float) -> str:
 
 
 def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
-    """Evidence from slopes of scores against values that must be constant; None if one has no slope."""
+    """Evidence from slopes of scores against constant values; None if one of the slopes is unknown."""
     found = Trends(np.array(z))
     if not found.tested.all():
         return None
@@ -162,12 +161,12 @@ def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
 
 
 def times(rounds: int, batch: IntArray | None) -> FloatArray:
-    """Time of each round, that of its batch's middle if there are several; batch (T,)."""
+    """Time of each round, or of the middle of its batch if there are several batches; batch (T,)."""
     return times_of(rounds, None if batch is None or batch[-1] == batch[0] else batch)
 
 
 def standardised(terms: FloatArray) -> float:
-    """A sum divided by the square root of the sum of its squared terms; NaN if the latter is 0; (n,)."""
+    """The sum of terms (n,), divided by the square root of the sum of squared terms, which is NaN for 0."""
     size = float(np.sqrt(terms @ terms))
     return float(terms.sum()) / size if 0.0 < size < math.inf else math.nan
 
@@ -182,8 +181,8 @@ def trends_of_rows(
 ) -> Trends:
     """Trends in the arms' own rewards; rounds are taken as successive if no time is given.
 
-    Shapes: action, reward, time, unit (n,), if rounds of a unit may be dependent, pulls, if already known,
-    (K,).
+    Shapes: action, reward, time, unit (n,), pulls (K,). `unit` is needed if rounds of a unit may be
+    dependent, and `pulls` may be given if already known.
     """
     low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
     # Standardised slopes depend on neither origin nor unit, so rewards may be rescaled, which prevents
@@ -228,7 +227,7 @@ def trends_of_rows(
 def _blocks(
     action: IntArray, reward: FloatArray, time: FloatArray | None, middle: float, scale: float, n_arms: int
 ) -> Iterator[tuple[_Arms, FloatArray, FloatArray]]:
-    """Arms, times and scaled rewards for some rounds at a time, which fit in the processor's cache."""
+    """Arms, times and scaled rewards in blocks of rounds that fit in the processor's cache."""
     for start in range(0, len(reward), _BLOCK):
         part = slice(start, min(start + _BLOCK, len(reward)))
         if time is None:
@@ -242,7 +241,10 @@ def _blocks(
 
 
 class _Arms:
-    """Arms in some rounds, and sums by arm: for few arms, products with indicators are twice as fast."""
+    """The arms of a block of rounds, and sums by arm.
+
+    For few arms, products with indicators are twice as fast.
+    """
 
     def __init__(self, action: IntArray, n_arms: int) -> None:
         self._action, self._size = action, n_arms
@@ -250,20 +252,20 @@ class _Arms:
         self._chosen = (action == np.arange(n_arms)[:, None]).astype(np.float64) if few else None
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Sums of rounds by arm; values (n,), returns (K,)."""
+        """Sums by arm of values by round; values (n,), returns (K,)."""
         if self._chosen is not None:
             return np.asarray(self._chosen @ values, dtype=np.float64)
         return np.bincount(self._action, values, self._size).astype(np.float64)
 
     def rows(self, values: FloatArray) -> FloatArray:
-        """Values of arms by round; values (K,), returns (n,)."""
+        """The value of the arm of each round; values (K,), returns (n,)."""
         if self._chosen is not None:
             return np.asarray(values @ self._chosen, dtype=np.float64)
         return values[self._action]
 
 
 def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_arms: int) -> FloatArray:
-    """Deviations of rewards from their arm's mean: number and sums of 3 powers by stretch; (4, S, K)."""
+    """Numbers of rewards, and sums of 3 powers of deviations from arms' means, by stretch; (4, S, K)."""
     count = np.maximum(np.bincount(action, minlength=n_arms), 1.0)
     size = max(float(np.abs(reward).max(initial=0.0)), np.finfo(np.float64).tiny)
     away = reward / size
@@ -276,7 +278,7 @@ def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_
 
 
 def about_means(cells: Cells) -> FloatArray:
-    """For sums by batch: number of rewards, and sums of 3 powers of their deviations; (4, B, K)."""
+    """Numbers of rewards in sums, and sums of 3 powers of deviations from arms' means; (4, B, K)."""
     number, first = cells.moments[0, :2]
     found = shifted(cells.moments[0], -first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0))
     np.maximum(found[2], 0.0, out=found[2])
@@ -284,12 +286,12 @@ def about_means(cells: Cells) -> FloatArray:
 
 
 def stretch_at(time: FloatArray) -> IntArray:
-    """The stretch into which each time falls; time from -1/2 to 1/2."""
+    """The stretch that contains each time; times are between -1/2 and 1/2."""
     return np.minimum(((time + 0.5) * STRETCHES).astype(np.int64), STRETCHES - 1)
 
 
 def trends_of_sums(cells: Cells) -> Trends:
-    """Trends of the arms' own rewards, timed at the middle of their batches."""
+    """Trends of the arms' own rewards, where the time of a reward is the middle of its batch."""
     moments, time = about_means(cells), middles(cells.rounds)
     number, first, second = moments[:3]
     count = number.sum(axis=0)

@@ -1,4 +1,4 @@
-"""The facts about sums by batch and arm that determine validity, under the same names as a log's."""
+"""The facts about sums by batch and arm that determine validity, with the same names as for logs."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from adaptinf.sums.cells import Cells, chosen_with_one, other_value, shifted
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SMALLEST = 1e-99
-"""P-value below which no closer value is reported."""
+"""Smaller p-values are reported as below this value."""
 _SAME = 1e-9
-"""Propensities that differ by less are equal, except for rounding when a frame was written and read."""
+"""Propensities that differ by less are treated as equal, because writing and reading a frame rounds them."""
 
 
 class SumsProfile(LogProfile):
-    """The facts about one set of sums; each is computed on first use."""
+    """The facts about one set of sums, each of which is computed when it is first used."""
 
     sums: Sums
     cells: Cells
@@ -61,47 +61,47 @@ class SumsProfile(LogProfile):
 
     @property
     def piece_sizes(self) -> FloatArray:
-        """Rounds of each batch, shape (B,)."""
+        """Number of rounds of each batch, shape (B,)."""
         return self.cells.rounds
 
     def possible(self, codes: IntArray, *, jointly: bool) -> BoolArray:
-        """Batches in which each arm, or all arms jointly, could be chosen; codes (k,), returns (B, k)."""
+        """Whether each arm, or all arms jointly, could be chosen in each batch; codes (k,), result (B, k)."""
         return all_at_once(self.cells.possible[:, codes]) if jointly else self.cells.possible[:, codes]
 
     def drawn(self, codes: IntArray) -> BoolArray:
-        """Batches in which each arm was drawn at random in some round, if known; codes (k,), (B, k)."""
+        """Whether each arm is known to be drawn at random in some round of each batch; shape (B, k)."""
         spread = self.cells.spread[:, codes]
         return np.asarray(np.isnan(spread) | (spread > 0.0))
 
     def batch_pulls(self, codes: IntArray) -> FloatArray:
-        """Rounds of each arm by batch; codes (k,), returns (B, k)."""
+        """Number of rounds of each arm by batch; codes (k,), returns (B, k)."""
         return self.cells.pulls[:, codes]
 
     @cached_property
     def expected_pulls(self) -> FloatArray | None:
-        """Sums of each arm's propensities, None if they are not all known; shape (K,)."""
+        """Sum of the propensities of each arm, shape (K,), or None if they are not all known."""
         return np.asarray(self.cells.expected.sum(axis=0)) if self.cells.knows_every else None
 
     def own_skewness(self, codes: IntArray) -> FloatArray:
-        """Each arm's sum of cubed residuals over its sum of squares to the power 3/2; codes (k,), (k,)."""
+        """For each arm, sum of cubed residuals over sum of squares to the power 3/2; codes, result (k,)."""
         total = self.cells.moments[0].sum(axis=1, keepdims=True)
         inside = shifted(total, -total[1] / np.maximum(total[0], 1.0))[:, 0]
         root = np.sqrt(np.where(inside[2] > 0.0, inside[2], np.inf))
         return np.asarray((inside[3] / root / root / root)[codes], dtype=np.float64)
 
     def read_facts(self) -> dict[str, Any]:
-        """A sentence on the data that were summed, and how."""
+        """Facts on the data that were summed, and on how they were summed."""
         by = " and ".join(["arm", *self.sums.group_names])
         return {"rounds": self.sums.n_rounds, "batches": self.sums.n_batches, "by": by}
 
     @cached_property
     def incomplete(self) -> bool:
-        """Whether some rewards are missing: sums include only observed rewards."""
+        """Whether some rewards are missing; sums include only observed rewards."""
         return False
 
     @cached_property
     def two_values(self) -> tuple[float, float] | None:
-        """0 and the other value of two-valued rewards, the smaller one first; None for all others."""
+        """The two values of rewards, one of which is 0, in ascending order; None for all other rewards."""
         raw = self._raw
         value = other_value(raw[1], raw[2])
         always = value is not None and raw[1].sum() / value > raw[0].sum() - 0.5
@@ -111,7 +111,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def successes(self) -> FloatArray:
-        """Number of each arm's rewards equal to the larger of two values, otherwise 0; shape (K,)."""
+        """For each arm, number of rewards equal to the larger of two values, or 0 for other rewards; (K,)."""
         if self.two_values is None:
             return np.zeros(self.log.n_arms)
         low, high = self.two_values
@@ -120,9 +120,9 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def uncommon(self) -> FloatArray:
-        """Number of each arm's rewards other than its most common one, infinite if unknown; (K,).
+        """For each arm, number of rewards other than the most common one, infinite if unknown; (K,).
 
-        Except for the values of two-valued rewards, only 0 can be known to be the most common.
+        Unless rewards take two values, only 0 can be known to be the most common reward.
         """
         pulls = self.pulls
         others = self.cells.nonzero.sum(axis=0)
@@ -150,7 +150,7 @@ class SumsProfile(LogProfile):
         return skewness_doubt(self.squared_skewness, float(self.cells.moments[0, 0].sum()))
 
     def all_at(self, low: float, high: float) -> bool:
-        """Whether every reward is at one of two ends: (y - low) (high - y) sums to 0."""
+        """Whether every reward is one of two values, because (y - low) (high - y) sums to 0."""
         above = self.cells.about(low).moments[0]
         reach = (high - low) * above[1]
         return bool(np.all(np.abs(reach - above[2]) <= _SAME * reach))
@@ -167,7 +167,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def heavy_tailed(self) -> bool:
-        """Whether tails are heavy: unknown without fourth powers."""
+        """Always False, because heavy tails cannot be detected without sums of fourth powers."""
         return False
 
     @cached_property
@@ -192,7 +192,7 @@ class SumsProfile(LogProfile):
         return self.pooled_std > 0.0
 
     def _with_arms(self, arms: tuple[int, ...]) -> LogProfile:
-        """The profile of some arms' cells, if only their rewards are of interest."""
+        """The profile of the cells of some arms, for use if only these arms' rewards are of interest."""
         if not self.pulls[list(arms)].any():
             return self
         part = SumsProfile(self.sums)
@@ -213,7 +213,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def n_units(self) -> int:
-        """Number of units; rounds if their totals are missing."""
+        """Number of units, or of rounds if the sums do not contain totals of units."""
         return self.log.n_rounds if self.sums.n_units is None else self.sums.n_units
 
     @cached_property
@@ -230,12 +230,12 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def drawn_once(self) -> bool:
-        """Whether propensities of 1 show that the arm is drawn once per unit: such rows are not summed."""
+        """Always False, because logs whose arms are drawn once per unit are not summed."""
         return False
 
     @cached_property
     def contradicted_draws(self) -> str:
-        """Why propensities are not those of the choices: groups or single draws set the arms; or empty."""
+        """The reason why propensities are not those of the choices; empty if no reason is found."""
         return self.context_refusal if self.deciding_context else super().contradicted_draws
 
     @cached_property
@@ -244,7 +244,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def _chance_of_keeping(self) -> float:
-        """Log probability that draws by round give every unit the same arm again; 0 if some changed."""
+        """Log probability that draws by round give every unit the same arm again; 0 if an arm changed."""
         totals = self.sums.by_unit
         return totals.values["keeping"] if totals is not None and self.one_arm_a_unit else 0.0
 
@@ -267,22 +267,22 @@ class SumsProfile(LogProfile):
 
     @property
     def visible_context(self) -> None:
-        """None, because only groups in sums could reveal one, and such methods are then refused."""
+        """Always None, because only groups in sums could show a context, and methods are then refused."""
 
     @cached_property
     def in_place_of_means(self) -> str:
-        """Effects within groups, if these determine arms."""
+        """Suggestion to estimate effects within groups, if groups determine arms."""
         deciding = self.deciding_context
         return f"CATE(sums, by={deciding!r})" if deciding else super().in_place_of_means
 
     @cached_property
     def knows_propensities(self) -> bool:
-        """Whether inverse propensities were summed: always, if only from batch shares."""
+        """Whether inverse propensities were summed, which may have been computed from shares of batches."""
         return True
 
     @property
     def partial_propensities(self) -> None:
-        """None, because exclusions by the chosen arms' propensities are known by batch, not by round."""
+        """Always None, because the chosen arms' propensities exclude arms by batch, not by round."""
         return None
 
     @property
@@ -292,7 +292,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def batched(self) -> bool:
-        """Whether rounds fall into batches: always."""
+        """Always True, because sums are by batch."""
         return True
 
     @cached_property
@@ -305,22 +305,22 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def knows_every_propensity(self) -> bool:
-        """Whether every arm's propensity is known at every round."""
+        """Whether the propensities of all arms are known in every round."""
         return self.cells.knows_every
 
     @cached_property
     def usable_decay(self) -> float | None:
-        """None: two-point weights change from round to round."""
+        """Always None, because two-point weights change from round to round."""
         return None
 
     @cached_property
     def moving_batches(self) -> BoolArray:
-        """Batches in which some arm's propensity may change, with the context or in time; shape (B,)."""
+        """Whether the propensity of some arm may change within each batch, shape (B,)."""
         return np.asarray(~self.cells.constant.all(axis=1))
 
     @cached_property
     def fixed_before_contexts(self) -> BoolArray:
-        """Whether each arm's propensity is fixed before a round's context; shape (K,)."""
+        """Whether the propensity of each arm is fixed before the context of a round, shape (K,)."""
         cells = self.cells
         if self.fixed_in_time:
             return np.ones(self.log.n_arms, dtype=bool)
@@ -330,12 +330,12 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be constant; estimates do not count as known."""
+        """Whether the propensity of every arm is known to be constant; estimates do not count as known."""
         return self._never_move and not self.log.adaptive
 
     @cached_property
     def _never_move(self) -> bool:
-        """Whether propensities, unless estimated, are constant over all rounds for every arm."""
+        """Whether propensities are not estimates and are constant over all rounds for every arm."""
         if self.estimated or self.varying_propensities:
             return False
         full = abs(float(np.nansum(self._chosen_smallest[0])) - 1.0) <= SUM_TOLERANCE
@@ -343,7 +343,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def _chosen_smallest(self) -> FloatArray:
-        """Smallest and largest over batches of the least propensity of each arm when chosen; (2, K)."""
+        """Smallest and largest value over batches of each arm's least propensity when chosen; (2, K)."""
         least = np.where(self.cells.pulls > 0.0, self.cells.smallest, np.nan)
         some = np.isfinite(least).any(axis=0)
         low, high = (np.where(some, part, np.nan) for part in (_least(least), -_least(-least)))
@@ -353,7 +353,8 @@ class SumsProfile(LogProfile):
     def varying_propensities(self) -> bool:
         """Whether the propensities vary; False if they are estimates.
 
-        The chosen arms' propensities are constant in a batch if their inverses sum to n over the smallest.
+        The propensities of n chosen arms are constant in a batch if their inverses sum to n over the smallest
+        propensity.
         """
         if self.estimated:
             return False
@@ -372,12 +373,12 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def shares_stand_in(self) -> bool:
-        """Whether the arms' shares in batches replace propensities."""
+        """Whether the shares of arms in batches replace propensities."""
         return self.sums.shares
 
     @cached_property
     def propensities_found(self) -> Finding | None:
-        """Evidence against the propensities; None if there can be none, because arms are certain or few."""
+        """Evidence against the propensities; None if no evidence is possible with certain or few choices."""
         # Rounds of one unit share a draw, so the tests, which assume independent draws, do not apply.
         if not self.logs_propensities or self.one_draw_a_unit:
             return None
@@ -423,13 +424,13 @@ class SumsProfile(LogProfile):
 
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Results by batch, the finest division of time in sums."""
+        """Numbers and sums by batch, which is the finest division of time in sums."""
         number, first, second, _ = about_means(self.cells)
         return number, first, second
 
     @cached_property
     def shares_found(self) -> Finding | None:
-        """Whether arms' shares change within batches, as `aggregate` found; None if it was not checked."""
+        """Evidence from `aggregate` that shares change within batches; None if this was not checked."""
         p = self.sums.share_movement
         if p is None:
             return Finding() if self.logs_propensities else None
@@ -440,7 +441,7 @@ class SumsProfile(LogProfile):
 
     @cached_property
     def impossible(self) -> IntArray:
-        """Number of rounds in which each arm could not be chosen, shape (K,)."""
+        """Number of rounds, shape (K,), in which each arm could not be chosen."""
         return np.asarray(self.cells.rounds @ ~self.cells.possible, dtype=np.int64)
 
     @cached_property
@@ -451,12 +452,12 @@ class SumsProfile(LogProfile):
 
 
 def _least(values: FloatArray) -> FloatArray:
-    """Smallest values in columns, infinite if there are none; values (B, K), NaN if missing."""
+    """Smallest value of each column, or infinity if all are missing; values (B, K), NaN if missing."""
     return np.asarray(np.where(np.isnan(values), math.inf, values).min(axis=0), dtype=np.float64)
 
 
 def _squared_skewness(powers: FloatArray) -> float:
-    """Skewness of values, from their number and sums of their first three powers; powers (4,)."""
+    """Squared skewness of values, from their number and sums of their first three powers; powers (4,)."""
     count, first, squares, cubes = powers
     mean = first / count
     spread = squares / count - mean * mean

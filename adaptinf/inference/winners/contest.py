@@ -25,9 +25,10 @@ class Contest:
     won : int
         Position of the winner.
     against : int or None
-        Position of the arm with which the winner's mean is compared; None if the mean itself is requested.
+        Position of the arm with which the winner's mean is compared; None if the mean itself is the target.
     ahead : tuple of (int, int)
-        Pairs in which the first is ahead of the second: the observations that determined the question.
+        Pairs of positions in which the first arm is ahead of the second: the observations that determined the
+        question.
     family : int
         Number of questions that could have been selected, counting a question and its reverse as one.
     """
@@ -40,27 +41,27 @@ class Contest:
 
     @classmethod
     def of_mean(cls, x: FloatArray, won: int | None = None) -> Contest:
-        """The mean of the highest arm, or of one selected otherwise; x has shape (k,)."""
+        """The mean of the arm with the highest estimate, or of one selected otherwise; x has shape (k,)."""
         won = int(np.argmax(x)) if won is None else won
         return cls(x.size, won, None, _before(won, range(x.size)), x.size)
 
     @classmethod
     def against_control(cls, x: FloatArray, control: int, won: int | None = None) -> Contest:
-        """The highest mean relative to a control that is not in the contest; x has shape (k,)."""
+        """The winner's mean relative to a control that is not in the contest; x has shape (k,)."""
         others = [place for place in range(x.size) if place != control]
         won = max(others, key=lambda place: x[place]) if won is None else won
         return cls(x.size, won, control, _before(won, others), len(others))
 
     @classmethod
     def against_runner_up(cls, x: FloatArray) -> Contest:
-        """The highest minus the second highest; x has shape (k,)."""
+        """The mean of the highest arm minus that of the second highest; x has shape (k,)."""
         won, second = (int(place) for place in np.argsort(-x, kind="stable")[:2])
         others = [place for place in range(x.size) if place != won]
         return cls(x.size, won, second, ((won, second), *_before(second, others)), x.size * (x.size - 1) // 2)
 
     @property
     def direction(self) -> FloatArray:
-        """Coefficients of the means in the estimand, shape (k,)."""
+        """The coefficients of the means in the estimand, shape (k,)."""
         found = np.zeros(self.size)
         found[self.won] = 1.0
         if self.against is not None:
@@ -69,15 +70,15 @@ class Contest:
 
     @property
     def ranked(self) -> bool:
-        """Whether the other arm is the second highest."""
+        """Whether the winner is compared with the second highest arm."""
         return (self.won, self.against) in self.ahead
 
     def tied(self, x: FloatArray, sigma: FloatArray, near: float = 0.0) -> bool:
-        """Whether a lead is at most this many standard errors, or rounding error; x (k,), sigma (k, k).
+        """Whether a lead is at most `near` standard errors, or rounding error; x (k,), sigma (k, k).
 
-        Among equal estimates, the choice was made in some other way. Just above this limit, the distribution
-        of the estimate given the choice is so close to its end that intervals shrink to a point, away from
-        the estimate itself.
+        If estimates are equal, the choice among them was made in some other way. If a lead is only slightly
+        above 0, the estimate is so close to the end of its distribution given the choice that intervals
+        shrink to a point away from the estimate itself.
         """
         rounding = 1e-12 * max(math.sqrt(float(np.diagonal(sigma).max())), float(np.abs(x).max()))
         for first, second in self.ahead:
@@ -87,7 +88,7 @@ class Contest:
         return False
 
     def limits(self, x: FloatArray, sigma: FloatArray) -> tuple[float, float]:
-        """Limits of the requested estimate within which the same arms lead, given the independent part.
+        """Limits of the estimate within which the same arms lead, given the part independent of it.
 
         Shapes: x (k,), sigma (k, k).
         """
@@ -105,7 +106,7 @@ class Contest:
 def split(x: FloatArray, sigma: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How the estimates change with a combination of them, and the part that is independent of it.
 
-    Shapes: x (k,), sigma (k, k), direction (k,); returns (k,) and (k,).
+    Shapes: x (k,), sigma (k, k), direction (k,); returns two arrays of shape (k,).
     """
     along = sigma @ direction
     slope = along / float(direction @ along)
@@ -115,7 +116,7 @@ def split(x: FloatArray, sigma: FloatArray, direction: FloatArray) -> tuple[Floa
 def asked_of(
     x: FloatArray, arms: Sequence[Any], control: Any, runner_up: bool, winner: Any = None
 ) -> Contest:
-    """The question, given estimates (k,) for some arms."""
+    """The question about these arms, whose estimates have shape (k,)."""
     if runner_up:
         return Contest.against_runner_up(x)
     won = None if winner is None else list(arms).index(winner)
@@ -125,7 +126,7 @@ def asked_of(
 
 
 def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, runner_up: Any) -> list[str]:
-    """Problems with a choice by noisy estimates among some arms."""
+    """Problems with the arguments of a choice by noisy estimates."""
     if noise is None:
         return (
             []
@@ -152,7 +153,7 @@ def noise_problems(arms: Sequence[Any], noise: Any, winner: Any, control: Any, r
 
 
 def variance_problems(sigma: FloatArray, contest: Contest) -> list[str]:
-    """Why the estimand has no distribution; sigma (k, k)."""
+    """Reasons why the estimand has no distribution; sigma has shape (k, k)."""
     direction = contest.direction
     size = float(np.abs(direction) @ np.abs(sigma) @ np.abs(direction))
     if float(direction @ sigma @ direction) > 1e-14 * size:
@@ -161,7 +162,7 @@ def variance_problems(sigma: FloatArray, contest: Contest) -> list[str]:
 
 
 def comparison_problems(arms: Sequence[Any], control: Any, runner_up: Any) -> list[str]:
-    """Problems with a comparison among some arms."""
+    """Problems with the arguments of a comparison."""
     problems = (
         [] if isinstance(runner_up, bool) else [f"runner_up must be True or False, got {runner_up!r:.60}"]
     )

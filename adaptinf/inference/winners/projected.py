@@ -1,4 +1,4 @@
-"""The winner if outcomes are too rare or too skewed for normal estimates: its part of simultaneous intervals.
+"""The winner's part of simultaneous intervals, for outcomes too rare or too skewed for normal estimates.
 
 References
 ----------
@@ -29,9 +29,10 @@ from adaptinf.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectedLaw:
-    """Distribution of one term at the simultaneous level of its family: a `Reference` with one term.
+    """Distribution of a single term at the simultaneous level of its family, as a `Reference`.
 
-    `median` and `scale` are the estimate and its standard error, named as for other distributions of winners.
+    `median` and `scale` are the estimate and its standard error, with the names that other distributions of
+    winners use.
     """
 
     law: Reference
@@ -69,7 +70,7 @@ class ProjectedLaw:
 
 
 def serves(profile: LogProfile, codes: IntArray, means: Results) -> bool:
-    """Whether outcomes are too rare for normal estimates, and counts give all intervals; codes (k,)."""
+    """Whether outcomes are too rare for normal estimates, and all intervals are based on counts."""
     rare = without_interval(profile.uncommon[codes])
     if not rare.any() or means.validity == "not valid":
         return False
@@ -80,8 +81,8 @@ def skewed(profile: LogProfile, means: Results, contest: Contest) -> bool:
     """Whether the estimates of the contest's arms are too skewed for a truncated normal distribution.
 
     Rewards are pooled over arms, because the standard error of an arm whose own rewards are not skewed by
-    chance is too small. Among several arms, the selected one is likely to be such an arm, so that the error
-    of the normal approximation is larger than for an arm specified in advance.
+    chance is too small. Among several arms, such an arm is likely to be selected, so the error of the normal
+    approximation is larger than for an arm specified in advance.
     """
     if not isinstance(means.reference, SkewedReference):
         return False
@@ -96,9 +97,9 @@ def projected_law(
     arms: tuple[Any, ...],
     normal: WinnerLaw | None = None,
 ) -> ProjectedLaw:
-    """The distribution of the winner's mean, or of its difference from another arm's.
+    """The distribution of the winner's mean, or of its difference from another arm's mean.
 
-    The estimate is median-unbiased if a normal distribution given the selection is stated, and lies within
+    If a normal distribution given the selection is supplied, the estimate is median-unbiased, and lies within
     all intervals.
     """
     found, place = means, contest.won

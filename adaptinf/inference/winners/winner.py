@@ -44,18 +44,18 @@ _RECORDS = {record.name: record for record in (HYBRID, CONDITIONAL, PROJECTION)}
 class Winner:
     """The mean of the arm with the highest estimate, with intervals that account for the selection.
 
-    Alternatively its difference from a control, or from the runner-up.
+    Alternatively, the difference between this mean and that of a control or of the runner-up.
 
     Parameters
     ----------
     log : AdaptiveLog or Sums
         The data.
     arms : sequence of labels, optional
-        The arms among which the winner is selected, and the control; by default all.
+        The arms among which the winner is selected, and the control; by default, all arms.
     rounds : array, column or mask, optional
         Rounds to use, as for `ArmMeans`.
     control : label, optional
-        An arm excluded from the selection, with which the winner of the others is compared.
+        An arm that is excluded from the selection, and with which the winner is compared.
     runner_up : bool
         Whether the winner is compared with the arm with the second highest estimate.
 
@@ -92,22 +92,23 @@ class Winner:
         held_out: Any = None,
         **options: Any,
     ) -> WinnerResults:
-        """Estimate all arms, and the mean of the one with the highest estimate.
+        """Estimate the means of all arms, and that of the winner with an interval.
 
         Parameters
         ----------
         estimator, weights : str, optional
-            As in `ArmMeans.fit`, with the same default and with weights shared by the arms, unless
+            As in `ArmMeans.fit`, with the same defaults. Weights are shared by the arms, unless
             ``stationary=True`` states that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
             How the interval accounts for the selection, as in `winner_interval`. If an arm has fewer than 5
-            successes or failures and the means have exact intervals, the projection of these intervals is
-            used; if the winner's estimate is skewed, as that of a rate near 0 or 1 from few rounds, the
+            successes or failures, and the means have exact intervals, the projection of these intervals is
+            used. If the winner's estimate is skewed, such as a rate near 0 or 1 from few rounds, the
             projection of intervals corrected for skewness replaces the hybrid interval.
         held_out : int, str or array_like of bool, shape (T,), optional
-            Rounds excluded from the selection of the winner and used only to estimate its mean: the number of
-            final batches, or a column or mask that selects the last rounds. The interval is then the ordinary
-            one of `ArmMeans`, or `Contrast`, for these rounds, and `method` is ignored.
+            Rounds that are excluded from the selection of the winner and used only to estimate its mean,
+            given as the number of final batches, or a column or mask that selects the last rounds. The
+            interval is then the ordinary interval of `ArmMeans` or `Contrast` for these rounds, and `method`
+            is ignored.
         **options
             Other arguments of `ArmMeans.fit`.
 
@@ -115,8 +116,8 @@ class Winner:
         -------
         WinnerResults
             Results with one term, the mean or the difference. The estimate is median-unbiased given the
-            selection; the standard error is that of the estimate itself, which is not used by the interval or
-            the p-value.
+            selection. The standard error ignores the selection, and is not used by the interval or the
+            p-value.
 
         Raises
         ------
@@ -150,7 +151,7 @@ class Winner:
     def _later(
         self, estimator: str | None, weights: str | None, keep: BoolArray, options: dict[str, Any]
     ) -> WinnerResults:
-        """The winner of the first rounds, evaluated on the remaining rounds; keep has shape (T,)."""
+        """The results for the winner of the first rounds, from the remaining rounds; keep (T,)."""
         log, asked = self._means.log, {"estimator": estimator, "weights": weights, **options}
         means = ArmMeans(log, self.arms, rounds=~keep).fit(**asked)
         if not np.isfinite(means.estimate).all():
@@ -168,7 +169,7 @@ class Winner:
 
 
 def _whole(means: Results, arms: Sequence[Any]) -> Results:
-    """Estimates for all arms with their covariance; an error if the covariance is unknown."""
+    """Return the estimates for all arms with their covariance, or raise an error if it is unknown."""
     known = np.isfinite(means.estimate) & (means.std_error > 0.0)
     if not known.all():
         without = [repr(arm) for arm, there in zip(arms, known, strict=True) if not there]
@@ -181,7 +182,7 @@ def _whole(means: Results, arms: Sequence[Any]) -> Results:
 
 
 def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
-    """The label of the row."""
+    """The label of the row in the table."""
     won = f"{arms[contest.won]} (winner)"
     return (won if contest.against is None else f"{won} - {arms[contest.against]}",)
 
@@ -189,7 +190,7 @@ def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
 def _results(
     means: Results, law: WinnerLaw | projected.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> WinnerResults:
-    """The winner's row, with the notes from the fit of all arms."""
+    """The winner's results, with the notes from the fit of all arms."""
     won, other = contest.won, contest.against
     arm, against = arms[won], None if other is None else arms[other]
     kept = [won] if other is None else [won, other]
@@ -220,7 +221,7 @@ def _results(
 def _notes(
     means: Results, law: WinnerLaw | projected.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> tuple[str, ...]:
-    """Notes on which arm won, and how its interval was computed."""
+    """Notes on which arm won, and on how its interval was computed."""
     won, other = contest.won, contest.against
     named: dict[str, Any] = {"arm": arms[won], "n": contest.size, "beside": ""}
     if isinstance(law, projected.ProjectedLaw):

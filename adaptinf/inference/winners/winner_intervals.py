@@ -49,31 +49,32 @@ def winner_interval(
     noise: ArrayLike | None = None,
     winner: Any = None,
 ) -> WinnerInterval:
-    """Interval for the highest of several normal estimates, selected by the estimates themselves.
+    """Compute an interval for the highest of several normal estimates, or for its lead over another.
 
-    Alternatively, for its difference from a control or from the second highest.
+    The estimate is selected by the estimates themselves. The other estimate is that of a control, or the
+    second highest.
 
     Parameters
     ----------
     estimates : array_like of shape (k,)
         Estimates that are jointly normal around their targets, such as AIPW means of arms.
     covariance : array_like of shape (k, k)
-        Their covariance, treated as known.
+        The covariance of the estimates, which is treated as known.
     alpha : float
         One minus the confidence level, between 0 and 0.5.
     method : {"hybrid", "conditional", "projection"}
-        The conditional interval has the stated level given which arm won, and infinite expected length; the
-        projection is the winner's part of a simultaneous interval; the hybrid is conditional within a
-        projection at level 1 - alpha / 10, and never much wider than either.
+        The conditional interval has the stated level given which arm won, and infinite expected length. The
+        projection is the winner's part of a simultaneous interval. The hybrid is a conditional interval
+        within a projection at level 1 - alpha / 10, and is never much wider than either of the two.
     labels : sequence, optional
         Names of the estimates; by default their positions.
     control : label, optional
-        The arm with which the highest of the others is compared, and which is excluded from the selection.
+        The arm that is excluded from the selection, and with which the highest of the others is compared.
     runner_up : bool
-        Whether the highest is compared with the second highest.
+        Whether to compare the highest estimate with the second highest.
     noise : float or array_like of shape (k,), optional
-        If the winner was selected by released estimates, which contain Laplace noise: the scale, or scales,
-        of the noise.
+        The scale, or scales, of the Laplace noise, if the winner was selected by released estimates that
+        contain such noise.
     winner : label, optional
         With `noise`, the arm with the highest released estimate.
 
@@ -84,29 +85,30 @@ def winner_interval(
     Raises
     ------
     ParameterError
-        If arguments are inconsistent (the message lists every problem): shapes, numbers that are not finite,
-        a matrix that is not a covariance, or a comparison with zero variance.
+        If arguments are inconsistent (the message lists every problem), numbers are not finite, the matrix is
+        not a covariance, or a comparison has zero variance.
 
     Notes
     -----
-    With X ~ N(theta, Sigma), winner w and g = Sigma_w / Sigma_ww, the estimate X_w is independent of Z = X -
-    g X_w, and winning means that X_w is at least Z_k / (1 - g_k) if g_k < 1, and at most that if g_k > 1.
-    Given Z, X_w therefore has a truncated normal distribution, which is inverted for theta_w. The hybrid also
-    conditions on X_w being within c of theta_w, where c is the simultaneous critical value at level beta =
-    alpha / 10, and has level (alpha - beta) / (1 - beta). Coverage is at least nominal for normal estimates
-    with known covariance, and exact for the conditional interval. Simultaneous critical values are Šidák's,
-    which are exact for independent estimates and conservative otherwise.
+    Let X be normal with mean theta and covariance Sigma, w the winner, and g = Sigma_w / Sigma_ww. The
+    estimate X_w is independent of Z = X - g X_w. Arm w wins if X_w is at least Z_k / (1 - g_k) for every k
+    with g_k < 1, and at most this value for every k with g_k > 1. Given Z, X_w therefore has a truncated
+    normal distribution, which is inverted for theta_w. The hybrid interval also conditions on X_w being
+    within c of theta_w, where c is the simultaneous critical value at level beta = alpha / 10, and uses level
+    (alpha - beta) / (1 - beta). Coverage is at least nominal for normal estimates with known covariance, and
+    exact for the conditional interval. Simultaneous critical values are those of Šidák, which are exact for
+    independent estimates and conservative otherwise.
 
-    A difference D = X_w - X_c is treated in the same way: given Z = X - (Sigma d / d'Sigma d) D, where d are
-    its coefficients, the event that w is the highest of the others determines the limits between which D
-    lies; for D = X_w - X_r, so do the order of the first two and the event that the second is ahead of the
-    rest. There are k - 1 such differences from a control, and k (k - 1) / 2 pairs, for which the simultaneous
-    critical values are computed.
+    A difference D = X_w - X_c from a control is treated in the same way. Given Z = X - (Sigma d / d'Sigma d)
+    D, where d contains the coefficients of D, the limits between which D lies follow from the event that w is
+    the highest apart from the control. For the difference D = X_w - X_r from the runner-up, they also follow
+    from the order of the first two arms, and from the event that the second is ahead of the rest. The
+    simultaneous critical values are for k - 1 differences from a control, or for k (k - 1) / 2 pairs.
 
-    With `noise`, the winner is w with a probability that depends on the estimates and replaces the
-    truncation: for two arms with noise of scale b and d = X_w - X_k, it is 1 - exp(-d / b) (2 + d / b) / 4 if
-    d >= 0, and one minus the value at -d otherwise; for more arms, it is the integral over the winner's
-    noise. The noise must be that of the same estimates, and must not be part of them.
+    With `noise`, the truncation is replaced by the probability, given the estimates, that w wins. For two
+    arms with noise of scale b and d = X_w - X_k, it is 1 - exp(-d / b) (2 + d / b) / 4 if d >= 0, and one
+    minus the value at -d otherwise. For more arms, it is an integral over the winner's noise. The noise must
+    have been added to these estimates for the selection, but must not be part of them.
 
     If the two highest estimates are equal, the choice between them was made by other means, so the projection
     is used.
@@ -151,7 +153,7 @@ def winner_interval(
 
 
 def _small_noise_problems(noise: FloatArray | None, sigma: FloatArray, contest: Contest) -> list[str]:
-    """Whether noise is so small that the probability of selection is a step; noise (k,), sigma (k, k)."""
+    """A problem if noise is so small that the probability of selection is a step function of the estimate."""
     direction = contest.direction
     if noise is None or noise.min() >= _LEAST_NOISE * math.sqrt(float(direction @ sigma @ direction)):
         return []
@@ -163,7 +165,7 @@ def _small_noise_problems(noise: FloatArray | None, sigma: FloatArray, contest: 
 def _read(
     estimates: Any, covariance: Any, alpha: Any, method: Any, labels: Any
 ) -> tuple[FloatArray, FloatArray, list[Any]]:
-    """Checked estimates, their covariance and their names."""
+    """The estimates, their covariance and their names, after checks."""
     problems = alpha_problems(alpha) + OneOf(*METHODS)("method", method)
     x, sigma = number_array(estimates), number_array(covariance)
     if x is None or x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
@@ -184,7 +186,7 @@ def _read(
 
 
 def _covariance_problems(sigma: FloatArray) -> list[str]:
-    """Reasons why a square matrix is not a covariance of estimates; sigma (k, k)."""
+    """Reasons why a square matrix cannot be the covariance of estimates; sigma (k, k)."""
     scale = np.sqrt(np.abs(np.diagonal(sigma)))
     if not (np.diagonal(sigma) > 0.0).all():
         return ["covariance must have positive variances"]
@@ -200,7 +202,7 @@ _SUBJECT = "Winner.fit(held_out=)"
 
 
 def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
-    """Held-out rounds, shape (T,), given by a number of last batches or a mask of last rounds."""
+    """The held-out rounds, shape (T,), given as a number of final batches or a mask of the last rounds."""
     if isinstance(log, Sums):
         raise InvalidForLog(_SUBJECT, NEEDS_ROWS, ["ArmMeans of Sums of the last batches"])
     if isinstance(held_out, str) or np.ndim(held_out) > 0:

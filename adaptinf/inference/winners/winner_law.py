@@ -1,4 +1,4 @@
-"""Distribution of a contrast of the highest of several normal estimates, given the part independent of it."""
+"""Distribution of the highest of several normal estimates, or of its lead, given its independent part."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from adaptinf.inference.winners.contest import Contest, split
 from adaptinf.typing import FloatArray
 
 _REACH = 12.0
-"""Number of standard errors from the estimate beyond which its density is negligible in double precision."""
+"""Number of standard errors beyond which the density of the estimate is negligible in double precision."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FAR_APART = 45.0
-"""Number of noise scales beyond which its density is negligible."""
+"""Number of scales beyond which the density of the noise is negligible."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyChoice:
-    """Log probability of the selection given the requested estimate, in standard errors."""
+    """Log probability of the selection as a function of the estimate, which is in standard errors."""
 
     log_chance: CubicSpline
 
@@ -34,7 +34,7 @@ class NoisyChoice:
     def of(
         cls, x: FloatArray, sigma: FloatArray, contest: Contest, noise: FloatArray, scale: float
     ) -> NoisyChoice:
-        """The probability given the part independent of the estimate; x and noise (k,), sigma (k, k)."""
+        """The probability given the part that is independent of the estimate; x, noise (k,), sigma (k, k)."""
         direction = contest.direction
         slope, rest = split(x, sigma, direction)
         own = float(direction @ x) / scale
@@ -46,10 +46,10 @@ class NoisyChoice:
         return cls(CubicSpline(at, log_choice(gaps.T, float(noise[contest.won]), noise[others])))
 
     def log_tail(self, x: float, mean: float, low: float, high: float, *, upper: bool) -> float:
-        """Log probability of the estimate's tail below (or above) x, given the selection.
+        """Log probability that the estimate is below (or above) x, given the selection.
 
-        It is known to lie in [low, high]; limits beyond 12 standard errors from it are replaced by that
-        distance.
+        The estimate is known to lie in [low, high]. Limits that are more than 12 standard errors away from
+        the estimate are moved to this distance.
         """
         first, last = float(self.log_chance.x[0]), float(self.log_chance.x[-1])
         low, high = max(low, first), min(high, last)
@@ -59,7 +59,7 @@ class NoisyChoice:
         return float((above if upper else below) - np.logaddexp(below, above))
 
     def _log_mass(self, mean: float, low: float, high: float) -> float:
-        """Log of the integral of the normal density around a mean times the selection probability."""
+        """Log of the integral of a normal density times the selection probability."""
         edges = np.linspace(low, high, int(np.ceil((high - low) / 0.5)) + 1)
         half = 0.5 * np.diff(edges)[:, None]
         at = edges[:-1, None] + half * (1.0 + _NODES)
@@ -69,9 +69,10 @@ class NoisyChoice:
 
 
 def log_choice(gaps: FloatArray, own: float, noise: FloatArray) -> FloatArray:
-    """Log probability that the winner stays ahead after noise is added to all.
+    """Log probability that the winner is still ahead after noise is added to all estimates.
 
-    Shapes: gaps (n, m), its lead over each of the others before noise; own its scale, noise (m,) theirs.
+    Shapes: gaps (n, m), the winner's lead over each other arm before noise; noise (m,), the scales of the
+    other arms' noise. `own` is the scale of the winner's noise.
     """
     if gaps.shape[1] == 1 and noise[0] == own:
         return _log_two(gaps[:, 0] / own)
@@ -79,14 +80,14 @@ def log_choice(gaps: FloatArray, own: float, noise: FloatArray) -> FloatArray:
 
 
 def _log_two(lead: FloatArray) -> FloatArray:
-    """For two arms with the same scale: F(d) = 1 - exp(-d) (2 + d) / 4 for d >= 0, and 1 - F(-d) below."""
+    """For two arms with equal scales: F(d) = 1 - exp(-d) (2 + d) / 4 if d >= 0, and otherwise 1 - F(-d)."""
     size = np.abs(lead)
     log_tail = np.log(0.25 * (2.0 + size)) - size
     return np.where(lead < 0.0, log_tail, np.log1p(-np.exp(log_tail)))
 
 
 def _log_of_several(lead: FloatArray, own: float, noise: FloatArray) -> float:
-    """Integral over the winner's noise of the probabilities that the others stay below; lead, noise (m,)."""
+    """Log of the integral, over the winner's noise, of the probability that all others stay below."""
     # Laplace densities have kinks, at which Gauss's rule would lose accuracy, so pieces end there.
     kinks = np.unique(np.concatenate([[0.0], -lead]))
     width, most = min(own, float(noise.min())), max(own, float(noise.max()))
@@ -109,7 +110,7 @@ def _log_of_several(lead: FloatArray, own: float, noise: FloatArray) -> float:
 
 
 _FAR = 1e12
-"""Number of standard errors beyond which a limit is infinite."""
+"""Limits that are more standard errors away than this are treated as infinite."""
 
 
 def log_between(low: float, high: float) -> float:
@@ -126,13 +127,14 @@ def log_between(low: float, high: float) -> float:
 
 
 Tail = Callable[..., float]
-"""Log probability of a tail, by x, the mean, low, high and whether it is the upper tail: see `log_tail`."""
+"""The type of functions such as `log_tail`: log tail probability by x, mean, low, high and `upper`."""
 
 
 def log_tail(x: float, mean: float, low: float, high: float, *, upper: bool) -> float:
-    """Log probability that a normal variable is below (or above) x, given a value in [low, high]; variance 1.
+    """Log probability of a tail, below or above x, of a normal variable with variance 1 in [low, high].
 
-    Each tail is computed by itself, because the other one loses it in rounding when it is small.
+    Each tail is computed by itself, because rounding would make it inexact if it is the smaller of the two
+    and computed from the other.
     """
     if upper:
         x, mean, low, high = -x, -mean, -high, -low
@@ -156,9 +158,10 @@ def mean_at(
     *,
     upper: bool = False,
 ) -> float:
-    """The mean for which the lower (or upper) tail at x, given [low, high], has a probability, in `window`.
+    """The mean, within `window`, for which the lower (or upper) tail at x has this log probability.
 
-    The probability of the lower tail decreases in the mean, from 1 to 0, and that of the upper one increases.
+    The distribution is restricted to [low, high]. As the mean increases, the probability of the lower tail
+    decreases from 1 to 0, and that of the upper tail increases.
     """
     sign = -1.0 if upper else 1.0
 
@@ -179,7 +182,7 @@ def mean_at(
 
 
 def _root(gap: Callable[[float], float], left: float, right: float) -> float:
-    """Root of a decreasing function; one of the ends if the root is not between them."""
+    """The root of a decreasing function, or one of the ends if there is no root between them."""
     if gap(left) <= 0.0:
         return left
     if gap(right) >= 0.0:
@@ -195,7 +198,7 @@ def _log1mexp(negative: float) -> float:
 
 METHODS = ("hybrid", "conditional", "projection")
 NEAR = 0.02
-"""Lead, in standard errors, up to which two arms count as tied for the hybrid method."""
+"""Largest lead, in standard errors, at which two arms count as tied for the hybrid method."""
 _SHARE = 0.1
 """Share of alpha that a hybrid interval spends on its projection, as proposed by its authors."""
 _STEPS = 60
@@ -204,22 +207,22 @@ _USUAL = 0.005
 
 @dataclass(frozen=True, eq=False)
 class WinnerLaw(EnclosedReference):
-    """Intervals and p-values for a contrast of the winner: a `Reference` with one term.
+    """Intervals and p-values for the winner's mean or its lead, as a `Reference` with one term.
 
     Attributes
     ----------
     family : int
-        Number of questions that might have been asked.
+        Number of questions that could have been selected.
     own, low, high : float
-        The estimate, and the limits within which the question is the same, in standard errors.
+        The estimate, and the limits within which the same question would be selected, in standard errors.
     scale : float
-        Its standard error.
+        The standard error of the estimate.
     method : str
-        How intervals are made.
+        The method of computing intervals.
     tied : bool
-        Whether another estimate is equally high, or nearly.
+        Whether another estimate is equally or nearly as high.
     law : callable
-        Log probability of either tail at a value, by the mean and limits of the estimate.
+        Function that returns the log probability of either tail at a value, for a mean and limits.
     """
 
     family: int
@@ -242,7 +245,7 @@ class WinnerLaw(EnclosedReference):
         contest: Contest,
         noise: FloatArray | None = None,
     ) -> WinnerLaw:
-        """The distribution for estimates (k,) with covariance (k, k), selected with noise of scales (k,)."""
+        """The distribution for estimates x (k,) with covariance sigma (k, k); noise contains scales (k,)."""
         direction = contest.direction
         scale = math.sqrt(float(direction @ sigma @ direction))
         if noise is not None:
@@ -257,14 +260,14 @@ class WinnerLaw(EnclosedReference):
 
     @property
     def name(self) -> str:
-        """The distribution behind the numbers."""
+        """The name of the distribution."""
         return "simultaneous normal" if self.method == "projection" else TRUNCATED()
 
     @property
     def median(self) -> float:
-        """The mean at which the estimate is as often lower as higher; for a tie, the estimate itself.
+        """The mean for which the estimate is its median; for a tie, the estimate itself.
 
-        Except for the conditional method, it is sought within the simultaneous interval of level .995.
+        Except for the conditional method, it is searched within the simultaneous interval of level .995.
         """
         if self.tied:
             return self.own * self.scale
@@ -295,7 +298,7 @@ class WinnerLaw(EnclosedReference):
         return np.array([[self.own - width, self.own + width]]) * self.scale
 
     def log_pvalues(self, null: float) -> FloatArray:
-        """Log of the level from which the interval excludes the null, shape (1,)."""
+        """Log of the smallest alpha for which the interval excludes the null, shape (1,)."""
         if self.method == "projection":
             single = min(0.0, math.log(2.0) + float(log_ndtr(-abs(self.own - null / self.scale))))
             kept = self.family * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
@@ -311,7 +314,7 @@ class WinnerLaw(EnclosedReference):
         return np.array([high])
 
     def _window(self, alpha: float) -> float:
-        """Half the length of that projection, in standard errors; infinite for the conditional method."""
+        """Half the hybrid's projection, in standard errors; infinite for the conditional method."""
         if self.method == "conditional":
             return math.inf
         return self._critical(alpha if self.method == "projection" else _SHARE * alpha)

@@ -1,4 +1,4 @@
-"""The methods for an interval for the winner, each with its validity for a log."""
+"""The methods that compute intervals for the winner, and the validity of each for a log."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ FEWEST = 2
 
 
 class ContestFacts:
-    """Facts about arms in a contest, whatever the method for their means."""
+    """Facts about the arms in a contest, whatever the method for their means."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.profile = question, question.profile
 
     @property
     def two_ends(self) -> bool:
-        """Whether rewards are missing, and their rounds are not declared to be omitted."""
+        """Whether rewards are missing, and the log does not state that their rounds are left out."""
         return self.profile.incomplete and self.profile.log.missing != "drop"
 
     @property
     def without_error(self) -> dict[str, str]:
-        """Arms that have no standard error."""
+        """The arms that have no standard error."""
         codes = self.question.codes
         few = codes[self.profile.pulls[codes] < FEWEST]
         return {"arms": ", ".join(repr(self.profile.log.arms[code]) for code in few)} if len(few) else {}
 
 
 class MeansFacts(ContestFacts):
-    """Facts for a row of `recommend` on arm means."""
+    """Facts for a row of `recommend` that is based on arm means."""
 
     def __init__(self, question: Question, verdict: Verdict) -> None:
         super().__init__(question)
@@ -60,7 +60,7 @@ class MeansFacts(ContestFacts):
 
     @property
     def reason(self) -> str:
-        """Why the means are not valid."""
+        """The reason why the means are not valid."""
         return "" if self._verdict.valid else self._verdict.reason
 
     @property
@@ -70,21 +70,21 @@ class MeansFacts(ContestFacts):
 
     @property
     def corrected(self) -> bool:
-        """Whether the valid columns are the corrected ones."""
+        """Whether only the corrected columns are valid."""
         return self._verdict.corrected
 
     @property
     def too_rare(self) -> bool:
-        """Whether arms have no interval."""
+        """Whether some arms have no interval because their outcomes are too rare."""
         return bool(self._verdict.unanswered)
 
 
 class HeldOutFacts(ContestFacts):
-    """Facts about the last batch, if it is held out."""
+    """Facts about holding out the last batch."""
 
     @property
     def needs_rows(self) -> str:
-        """Why sums are not sufficient."""
+        """The reason why sums are not sufficient."""
         return self.profile.rows_refusal
 
     @property
@@ -105,7 +105,7 @@ class HeldOutFacts(ContestFacts):
 
     @property
     def hardly_varied(self) -> dict[str, int]:
-        """Whether an arm has too few outcomes there, besides its most common one, for an interval."""
+        """Whether an arm has too few uncommon outcomes in the last batch for an interval."""
         log, profile = self.profile.log, self.profile
         reward = log.arrays.reward[self._first_of_last :]
         found = uncommon_outcomes(log.arrays.action[self._first_of_last :], reward, log.n_arms)
@@ -114,7 +114,7 @@ class HeldOutFacts(ContestFacts):
 
     @cached_property
     def _first_of_last(self) -> int:
-        """The first round of the last batch."""
+        """Position of the first round of the last batch."""
         batch = self.profile.log.arrays.batch
         assert batch is not None
         return int(np.searchsorted(batch, batch[-1]))
@@ -141,13 +141,13 @@ ORDER = Order(
         "of no use",
     ]
 )
-"""Methods for an interval for the winner; within each, estimators are ordered as for arm means."""
+"""Methods for the winner's interval, in order; within each, estimators are ordered as for arm means."""
 _OF_COUNTS = "projection of count-based intervals"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinnerQuestion:
-    """The question about the best of some arms, and the verdicts on methods for their means."""
+    """The question about the best of several arms, and the verdicts on methods for their means."""
 
     arms: Question
     means: Sequence[Verdict]
@@ -159,7 +159,7 @@ def refusal(question: Question) -> str:
 
 
 def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
-    """The verdict on an estimator as the basis for the best arm, before the choice of an interval."""
+    """The verdict on an estimator as the basis of the winner's interval, whatever the kind of interval."""
     if reason := first(claims.MEANS_NEED, MeansFacts(question.arms, verdict)):
         runs = verdict.baseline and not refusal(question.arms)
         return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
@@ -168,12 +168,12 @@ def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
 
 
 def _with(verdict: Verdict, way: Claim) -> str:
-    """Why a kind of interval is valid, in addition to why the means are."""
+    """The reason why a kind of interval is valid, after the reason why the means are valid."""
     return sentence([verdict.reason, way()])
 
 
 def _hybrid(question: WinnerQuestion) -> list[Verdict]:
-    """Verdicts with every estimator."""
+    """Verdicts on the hybrid interval with each estimator."""
     found = []
     for verdict in (_of_means(question, verdict) for verdict in question.means):
         arguments = {**verdict.arguments, "method": "hybrid"}
@@ -189,12 +189,12 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
 
 
 def _of_counts(question: WinnerQuestion, verdict: Verdict) -> bool:
-    """Whether count-based intervals replace normal ones because an arm's outcomes are too rare."""
+    """Whether intervals from counts replace normal intervals because an arm's outcomes are too rare."""
     return verdict.valid and verdict.unanswered < rare_arms(question.arms)
 
 
 def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
-    """The verdict on the projection of count-based intervals, which needs no normal estimates."""
+    """The verdict on the projection of intervals from counts, for which estimates need not be normal."""
     return replace(
         verdict,
         name=f"{_OF_COUNTS}, {verdict.name}",
@@ -205,7 +205,7 @@ def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
 
 
 def _behind(question: WinnerQuestion, name: str, way: str, arguments: dict[str, Any]) -> Verdict:
-    """Another kind of interval with the first estimator, without its length, which is unknown in advance."""
+    """The verdict on another kind of interval, with the first estimator; its length is not known."""
     every = [_of_means(question, verdict) for verdict in question.means]
     first = min(every, key=lambda verdict: verdict.order)
     return replace(
@@ -251,7 +251,7 @@ def _law(method: str, means: Results, contest: Contest) -> WinnerLaw:
 
 
 def _same_length(question: WinnerQuestion, verdict: Verdict) -> float:
-    """Length in proportion to that of the arms' own intervals."""
+    """Expected length, in proportion to the length of the arms' own intervals."""
     return verdict.length
 
 

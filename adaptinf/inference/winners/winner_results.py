@@ -1,4 +1,4 @@
-"""Statements about the best of several estimates.
+"""Results about the best of several estimates.
 
 References
 ----------
@@ -29,13 +29,13 @@ from adaptinf.texts import level_text
 from adaptinf.typing import BoolArray, FloatArray
 
 _GROUP = 32
-"""Number of directions, a power of 2, with nearly the same largest lead that are merged."""
+"""Number of directions with nearly the same largest lead that are merged; a power of 2."""
 
 
 def compared_with_best(
     x: FloatArray, sigma: FloatArray, alpha: float, df: float = math.inf
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Intervals for each mean minus the best of the others, p-values for being best, and the possible best.
+    """For each mean: interval for its lead over the best other, p-value for being best, and possible best.
 
     Shapes: x (k,), sigma (k, k); returns (k, 2), (k,) and (k,).
     """
@@ -68,10 +68,10 @@ def difference_errors(sigma: FloatArray) -> FloatArray:
 
 
 def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callable[[float], float]]:
-    """For each arm and limit: the probability, with equal means, that another arm's lead exceeds it.
+    """For each arm, the probability under equal means that another arm's lead exceeds a limit.
 
-    Leads are in standard errors; limits that are not positive have probability 1. Shapes: sigma and errors
-    (k, k).
+    Leads are in standard errors; the probability is 1 for limits that are not positive. Shapes: sigma and
+    errors (k, k).
     """
     size = len(sigma)
     if size == 2:  # With one rival there is a single t statistic, so nothing has to be averaged.
@@ -101,14 +101,14 @@ def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callabl
 
 
 def critical_lead(tail: Callable[[float], float], alpha: float, size: int, df: float) -> float:
-    """The limit that another arm's lead exceeds with probability alpha."""
+    """The limit that the largest lead of another arm exceeds with probability alpha."""
     share = alpha / max(1, size - 1)
     most = -float(special.ndtri(share) if math.isinf(df) else special.stdtrit(df, share))
     return float(brentq(lambda limit: tail(limit) - alpha, 1e-9, most * (1.0 + 1e-9), xtol=1e-10))
 
 
 def _single(limit: float, df: float) -> float:
-    """Probability that one lead exceeds a limit; 1 if the limit is not positive."""
+    """Probability that a single lead exceeds a limit; 1 if the limit is not positive."""
     if limit <= 0.0:
         return 1.0
     return float(special.ndtr(-limit) if math.isinf(df) else special.stdtr(df, -limit))
@@ -121,24 +121,24 @@ class WinnerInterval:
     Attributes
     ----------
     winner : label
-        The winner: its label, or its position.
+        The label of the winner, or its position.
     against : label or None
-        The arm with which the winner is compared; None if the numbers refer to the winner itself.
+        The arm with which the winner is compared; None if the results are for the winner's own mean.
     estimate, std_error : float
-        The winner's estimate, or that of the difference, which is too high on average because of the
+        The estimate of the winner's mean, or of the difference, which is too high on average because of the
         selection.
     median_unbiased : float
-        Median-unbiased estimate, given which arm won.
+        Estimate that is median-unbiased given which arm won.
     low, high : float
         Limits of the interval.
     naive : (float, float)
         The usual interval, which ignores the selection.
     method : {"hybrid", "conditional", "projection"}
-        How it was made.
+        The method by which the interval was computed.
     alpha : float
         One minus the nominal confidence level.
     note : str
-        Information needed to interpret it; possibly empty.
+        Information needed to interpret the interval; may be empty.
 
     Examples
     --------
@@ -174,16 +174,16 @@ class WinnerInterval:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class WinnerResults(Results):
-    """The mean of the best arm, or its difference from another.
+    """Results for the mean of the best arm, or for its difference from another arm's mean.
 
     Parameters
     ----------
     winner : label
-        Which arm it is.
+        The arm with the highest estimate.
     against : label or None
-        The arm with which it is compared.
+        The arm with which the winner is compared.
     means : Results
-        The estimates of all arms, from which it was selected.
+        The estimates of all arms, among which the winner was selected.
     **others
         As in `Results`.
     """
@@ -198,7 +198,7 @@ class WinnerResults(Results):
         return self.means
 
     def best_arms(self, alpha: float = 0.05) -> pd.DataFrame:
-        """The arms that may be the best: a set that contains the best arm with probability 1 - alpha.
+        """Return the arms that may be the best: a set that contains the best with probability 1 - alpha.
 
         Parameters
         ----------
@@ -208,24 +208,25 @@ class WinnerResults(Results):
         Returns
         -------
         DataFrame
-            One row per arm. ``low`` and ``high``: simultaneous intervals of its mean minus the best of the
-            others'. ``p_value``: for the hypothesis that no other arm is better. ``in_set``: whether that is
-            not rejected at alpha.
+            One row per arm. ``low`` and ``high`` are limits of a simultaneous interval for the arm's mean
+            minus the best of the other means. ``p_value`` tests the hypothesis that no other arm is better.
+            ``in_set`` states whether this hypothesis is not rejected at alpha.
 
         Raises
         ------
         ParameterError
             If alpha is not between 0 and 0.5.
         InvalidForLog
-            If the estimates are not valid for the log, or the difference of two arms has no variance.
+            If the estimates are not valid for the log, or if the difference between two arms has no variance.
 
         Notes
         -----
-        An arm is excluded if another arm's lead over it is above the critical value for the largest such lead
-        among equal arms: one-sided Dunnett tests with each arm as the control in turn, by the joint
-        covariance, normal or, if the estimates have Student's distribution, t with the smallest degrees of
-        freedom. No further multiplicity correction is needed, because only the test of the best arm can be
-        wrong. With equal variances, this is Hsu's multiple comparison with the best.
+        An arm is excluded if another arm's lead over it exceeds the critical value for the largest such lead
+        among equal arms. These are one-sided Dunnett tests with each arm as the control in turn, based on the
+        joint covariance. The tests use the normal distribution or, if the estimates have Student's
+        distribution, t with the smallest degrees of freedom. No further multiplicity correction is needed,
+        because only the test of the best arm can be wrong. With equal variances, this is Hsu's multiple
+        comparison with the best.
 
         References
         ----------

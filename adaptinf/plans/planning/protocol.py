@@ -19,6 +19,7 @@ from adaptinf.claims.logs import protocols as claims
 from adaptinf.claims.reports.answers import E20_TOPICS, FOR_AUTHORS
 from adaptinf.plans.plan_characteristics import PlanCharacteristics
 from adaptinf.plans.planned_trial import PlannedTrial
+from adaptinf.plans.planning.plan_words import characteristic_in_words, look_in_words
 from adaptinf.typing import FloatArray
 from adaptinf.version import __version__
 
@@ -214,8 +215,15 @@ class Protocol:
     @property
     def characteristics(self) -> pd.DataFrame:
         """Operating characteristics, with a column for each scenario."""
+        arms, joint = self.plan.arms, self.plan.joint
         frame = self.found.frame.set_index("scenario")
+        frame = frame.rename(columns=lambda name: characteristic_in_words(name, arms, joint=joint))
         return frame.T.rename_axis("characteristic").rename_axis(None, axis=1).reset_index()
+
+    @property
+    def looks(self) -> pd.DataFrame:
+        """What happens at each look in each scenario."""
+        return self.found.looks.rename(columns=look_in_words)
 
     def to_markdown(self, digits: int = 4) -> str:
         """The appendix as Markdown.
@@ -240,7 +248,7 @@ class Protocol:
             markdown(self.characteristics, digits),
             *numbered(self.found.notes),
             "## Looks",
-            markdown(self.found.looks, digits),
+            markdown(self.looks, digits),
             "## Topics of the ICH E20 draft",
             markdown(self.topics),
         ]

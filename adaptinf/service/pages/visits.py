@@ -1,4 +1,4 @@
-"""Visits: a browser that signed in has a cookie for a limited time, which only the server understands."""
+"""Visits: a browser that has signed in holds, for a limited time, a cookie that only the server can read."""
 
 from __future__ import annotations
 

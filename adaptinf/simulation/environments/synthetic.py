@@ -259,7 +259,7 @@ class DriftingArms(FunctionEnvironment):
     Raises
     ------
     ParameterError
-        If an argument is out of range (the message lists all of them); for 0/1 rewards, also if levels lie
+        If an argument is out of range (the message lists every problem); for 0/1 rewards, also if levels lie
         outside [0, 1].
 
     Notes
@@ -352,7 +352,7 @@ class HeavyTailedArms(FunctionEnvironment):
     Raises
     ------
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     Examples
     --------
@@ -413,7 +413,7 @@ class RepeatedUnits(FunctionEnvironment):
     Raises
     ------
     ParameterError
-        If an argument is out of range; the message lists all of them.
+        If an argument is out of range; the message lists every problem.
 
     Notes
     -----

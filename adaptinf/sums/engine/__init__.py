@@ -1,1 +1,1 @@
-"""Operations at the location of the rows: tables are opened, read, cut to periods, checked and summed."""
+"""Work done where the rows are stored: tables are opened, read, divided into periods, checked and summed."""

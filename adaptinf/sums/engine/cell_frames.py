@@ -1,4 +1,4 @@
-"""Results of a query by batch and arm: whether rows have faults, and sums over powers of propensities."""
+"""The result of a query by batch and arm: checks for faulty rows, and sums over powers of propensities."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def sound(
     centres: Sequence[float],
     reward_range: tuple[float, float] | None,
 ) -> bool:
-    """Whether counts, sums and extremes show that no row has a fault; otherwise, some row may have one.
+    """Whether counts, sums and extremes show that no row has a fault; if not, a row may or may not have one.
 
-    Sums over powers of propensities are in the frame, or propensities are constant within each of its rows.
+    Either the frame contains sums divided by powers of propensities, or propensities are constant within each
+    batch and arm.
     """
     fine = _floats(frame, KNOWN) == _floats(frame, COUNT)
     fine &= np.isfinite(_floats(frame, KNOWN_SUM))
@@ -61,7 +62,7 @@ def sound(
 
 
 def _possible(frame: pd.DataFrame, columns: Columns) -> BoolArray:
-    """Whether propensities are probabilities that agree with each other, and the chosen arms' are not 0."""
+    """Whether propensities are probabilities, agree with each other, and are positive for the chosen arms."""
     fine = np.ones(len(frame), dtype=bool)
     for name in propensities_of(columns):
         fine &= _between(frame, name, 0.0, 1.0)
@@ -81,13 +82,13 @@ def _possible(frame: pd.DataFrame, columns: Columns) -> BoolArray:
 
 
 def constant(frame: pd.DataFrame, columns: Columns) -> bool:
-    """Whether every propensity is the same in all rows of each batch and arm."""
+    """Whether propensities are constant over the rows of each batch and arm."""
     ends = ((f"{LEAST}{name}", f"{MOST}{name}") for name in propensities_of(columns))
     return all(np.array_equal(_floats(frame, low), _floats(frame, high)) for low, high in ends)
 
 
 def with_powers(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """The frame with sums over powers of propensities, which are constant within each of its rows."""
+    """The frame with sums divided by powers of propensities, which are constant within each batch and arm."""
     count, own = _floats(frame, COUNT), _own(frame, columns)
     triples = ["_".join(map(str, triple)) for triple in further_triples(len(columns.further.names))]
     found = dict[str, FloatArray]()
@@ -110,13 +111,13 @@ def with_powers(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
 
 
 def _own(frame: pd.DataFrame, columns: Columns) -> FloatArray:
-    """The least propensity of the chosen arm in each row of the frame, shape (R,)."""
+    """The smallest propensity of the chosen arm in each batch and arm, shape (R,)."""
     least = f"{LEAST}{PROPENSITY}"
     return _floats(frame, least) if least in frame else _chosen(frame, columns)
 
 
 def _chosen(frame: pd.DataFrame, columns: Columns) -> FloatArray:
-    """The smallest propensity in the column of the chosen arm, NaN if there is no such column; shape (R,)."""
+    """The smallest propensity in the chosen arm's own column, or NaN if it has no column; shape (R,)."""
     found = np.full(len(frame), np.nan)
     for place, arm in enumerate(columns.every):
         rows = frame[ARM].eq(arm).fillna(False).to_numpy(dtype=bool)
@@ -125,10 +126,10 @@ def _chosen(frame: pd.DataFrame, columns: Columns) -> FloatArray:
 
 
 def _between(frame: pd.DataFrame, name: str, low: float, high: float) -> BoolArray:
-    """Whether all of a column's numbers are within limits, by rows of the frame."""
+    """Whether all numbers that each row of the frame summarises lie within the limits."""
     return (_floats(frame, f"{LEAST}{name}") >= low) & (_floats(frame, f"{MOST}{name}") <= high)
 
 
 def _floats(frame: pd.DataFrame, name: str) -> FloatArray:
-    """A column of numbers, NaN if missing."""
+    """A column as floats, with NaN for missing values."""
     return np.asarray(frame[name], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Sources of rows: frames from any engine, and files, all lazy, with the special needs of each engine."""
+"""Rows from files and from frames of any engine, read lazily, with special cases for some engines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
-"""The use of columns with these names; None stands for columns that are named individually."""
+"""A function that returns how columns with these names are used; None stands for columns named one by one."""
 NO_ROLES: Mapping[str, str] = {}
 NO_NUMBERS: Mapping[str, bool] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
@@ -57,7 +57,7 @@ _DIGITS = 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """Lazy rows, and the types of each file's columns if there are several files."""
+    """Lazily read rows and, if they come from several files, the types of each file's columns."""
 
     rows: nw.LazyFrame[Any]
     files: Mapping[str, Mapping[str, str]]
@@ -66,7 +66,7 @@ class Opened:
 def opened(
     table: Any, dialect: Dialect = PLAIN, uses: Uses = lambda names: {}, roles: Mapping[str, str] = NO_ROLES
 ) -> Opened:
-    """The rows of a frame, a file, or several; `uses` contains the use of each column."""
+    """The rows of a frame, a file, or several files; `uses` gives the use of each column."""
     files: Mapping[str, Mapping[str, str]] = {}
     if isinstance(table, (str, PathLike)) and str(table) != STANDARD_INPUT:
         table, files = _relation(as_path("aggregate", "table", table), dialect, uses, roles)
@@ -80,7 +80,7 @@ def opened(
 
 
 def _in_memory(source: Any, dialect: Dialect, uses: Uses) -> Any:
-    """The rows of files that DuckDB does not read, as a frame."""
+    """The rows of files that DuckDB does not read, loaded into memory as a frame."""
     table = read_table(source, dialect, list(uses(None)), "aggregate", "table")
     own = uses(table.columns)
     frame, _ = table.typed(own)
@@ -98,7 +98,7 @@ def lazily(table: Any) -> nw.LazyFrame[Any]:
 def _relation(
     path: Path, dialect: Dialect, uses: Uses, roles: Mapping[str, str]
 ) -> tuple[Any, dict[str, dict[str, str]]]:
-    """Files as a DuckDB relation, and the types of their columns; otherwise as a frame."""
+    """Files as a DuckDB relation, or as a frame if DuckDB cannot read them, with their columns' types."""
     try:
         import duckdb
     except ImportError:
@@ -135,7 +135,7 @@ def _relation(
 def _of_text(
     files: Sequence[Path], dialect: Dialect, uses: Uses, roles: Mapping[str, str]
 ) -> tuple[Any, dict[str, dict[str, str]]]:
-    """Text files as a relation whose columns have the types that a log would use."""
+    """Text files as a DuckDB relation, whose columns have the types that a log would use."""
     import duckdb
 
     for file in files:
@@ -182,7 +182,7 @@ def _of_text(
 def _damaged_text(
     files: Sequence[Path], dialect: Dialect, wanted: Sequence[str], error: Exception
 ) -> AdaptinfError:
-    """Problems with text files that the engine cannot split: lines of other lengths, if any."""
+    """The problems in text files that the engine cannot split, such as lines with too many fields."""
     try:
         for file in files:
             _check_divided(file, dialect)
@@ -207,7 +207,7 @@ def _damaged(file: Path, error: Exception) -> FileError:
 
 
 def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
-    """Files that lack a column of others, or contain text or times where others contain numbers."""
+    """Report files in which a column of other files is absent or has entries of a different kind."""
     for name in names:
         kinds = {Path(file).name: _kind(types.get(name)) for file, types in files.items()}
         if len(set(kinds.values())) < 2:
@@ -229,7 +229,7 @@ def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], fo
 
 
 def _kind(type_name: str | None) -> str:
-    """The kind of content in a column of this type, on which files must agree."""
+    """The kind of content that a column of this type has, which must be the same in all files."""
     if type_name is None:
         return ""
     numeric = type_name.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "UHUGEINT"))
@@ -241,9 +241,10 @@ def _kind(type_name: str | None) -> str:
 def readied(
     rows: nw.LazyFrame[Any], names: Sequence[str], numbers: Mapping[str, bool] = NO_NUMBERS
 ) -> nw.LazyFrame[Any]:
-    """Columns with the types that a log would use; others keep the engine's own.
+    """Rows whose named columns have the types that a log would use; other columns are unchanged.
 
-    `numbers` contains columns of numbers, and whether booleans are allowed in them.
+    The keys of `numbers` are the columns of numbers, and the values state whether booleans are allowed in
+    them.
     """
     native, kind = rows.to_native(), rows.implementation
     if kind is nw.Implementation.PANDAS:
@@ -259,7 +260,7 @@ def readied(
 
 
 def _with_whole(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rows in which decimals without a fractional part become 64-bit integers, if they fit."""
+    """Rows in which decimals without a fractional part are converted to 64-bit integers, if they fit."""
     schema = rows.collect_schema()
     decimals = {name: kind for name in names if isinstance(kind := schema[name], nw.Decimal)}
     whole = [name for name, kind in decimals.items() if kind.scale == 0 and kind.precision <= _DIGITS]
@@ -267,7 +268,7 @@ def _with_whole(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[A
 
 
 def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rows from DuckDB, or ibis on it, with nanosecond instants in a type that narwhals knows."""
+    """Rows from DuckDB, also through ibis, with nanosecond times cast to a type that narwhals supports."""
     native, schema = rows.to_native(), rows.collect_schema()
     unknown = [name for name in names if isinstance(schema[name], nw.Unknown)]
     if rows.implementation is nw.Implementation.IBIS:
@@ -285,7 +286,7 @@ def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFram
 
 
 def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
-    """Whether a pandas column contains objects that are neither labels nor `times`; engines are typed."""
+    """Whether a pandas column contains objects that are neither labels nor, if `times` is true, dates."""
     if rows.implementation is not nw.Implementation.PANDAS:
         return False
     column = rows.to_native()[name]
@@ -299,7 +300,7 @@ def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
 
 
 def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
-    """Whether a pandas column mixes booleans with other values: it would group True with 1."""
+    """Whether a pandas column mixes booleans with other values, so that pandas would group True with 1."""
     if rows.implementation is not nw.Implementation.PANDAS:
         return False
     column = rows.to_native()[name]
@@ -310,13 +311,13 @@ def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
 
 
 def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.DataFrame:
-    """Frames of pandas without Arrow numbers and times, categories, and numeric objects."""
+    """A pandas frame in which Arrow types, categories and numbers stored as objects have been converted."""
     columns = {name: _plain_series(frame[name], numbers.get(str(name))) for name in frame}
     return pd.DataFrame(columns, index=frame.index)
 
 
 def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
-    """`_plain` for one column; `truths` states whether numbers may include booleans, None if unknown."""
+    """`_plain` for one column; `truths` states whether booleans are allowed, None in non-numeric columns."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series
@@ -355,13 +356,13 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
 
 
 def _floats(decimals: pd.Series[Any]) -> FloatArray:
-    """Decimals as the nearest floats, NaN if missing."""
+    """Decimals converted to the nearest floats, with NaN for missing values."""
     found = [np.nan if value is None or value is pd.NA else float(value) for value in decimals]
     return np.array(found, dtype=np.float64)
 
 
 def _plain_arrow(table: Any) -> Any:
-    """Arrow columns without dictionaries, and without types that Arrow can hardly compute with."""
+    """An Arrow table without dictionary columns, and without types on which Arrow can hardly compute."""
     import pyarrow as pa
 
     for place, field in enumerate(table.schema):
@@ -379,7 +380,7 @@ def _plain_arrow(table: Any) -> Any:
 
 @contextmanager
 def naming_failures() -> Iterator[None]:
-    """Convert the exceptions of an engine, which are specific to it, into one error with advice."""
+    """Convert the exceptions of any engine into a single type of error, with advice."""
     try:
         yield
     except AdaptinfError:
@@ -414,7 +415,7 @@ def collected(query: nw.LazyFrame[Any]) -> pd.DataFrame:
 
 @contextmanager
 def waiting(shown: bool) -> Iterator[None]:
-    """A line with the elapsed time, if requested, because most engines do not report progress."""
+    """Display the elapsed time if requested, because most engines do not report progress."""
     if not shown:
         yield
         return
@@ -438,7 +439,7 @@ def _refresh(line: Any, done: threading.Event) -> None:
 
 
 def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:
-    """A column as floats, missing for integers that floats cannot represent."""
+    """A column as floats; integers that floats cannot represent become missing."""
     column, kind = nw.col(name), schema[name]
     if is_long(kind):
         exact = column <= nw.lit(EXACT, dtype=kind)
@@ -449,5 +450,5 @@ def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:
 
 
 def is_long(kind: nw.dtypes.DType) -> bool:
-    """Whether a type has integers that floats cannot represent."""
+    """Whether a type includes integers that floats cannot represent."""
     return isinstance(kind, (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128))

@@ -1,4 +1,4 @@
-"""The first rows that an engine returns: centres, and whether propensities seem to change within batches."""
+"""The first rows that an engine returns, used to choose centres and to detect varying propensities."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _HEAD = 1_000
 
 
 def first_rows(read: nw.LazyFrame[Any]) -> pd.DataFrame:
-    """Up to 1,000 of the rows that queries read."""
+    """Up to 1,000 of the rows that the queries will read."""
     return collected(read.head(_HEAD))
 
 
 def usual_values(head: pd.DataFrame, columns: Columns) -> list[float]:
-    """Means of the valid rewards, and of each additional column's valid entries; 0 if there are none."""
+    """Means of the valid rewards and of the valid entries of each additional column; 0 if none are valid."""
     names = [REWARD, *(f"{FURTHER}{place}" for place in range(len(columns.further.names)))]
     values = [np.asarray(head[name], dtype=np.float64) for name in names]
     known = [column[np.abs(column) < EXACT] for column in values]
@@ -29,7 +29,7 @@ def usual_values(head: pd.DataFrame, columns: Columns) -> list[float]:
 
 
 def moves(head: pd.DataFrame, columns: Columns) -> bool:
-    """Whether a propensity has several values within a batch and arm."""
+    """Whether any propensity takes several values within a batch and arm."""
     names = propensities_of(columns)
     if not names or not len(head):
         return False

@@ -17,10 +17,10 @@ _HOURS = 24
 
 
 def moving_pvalue(frame: pd.DataFrame) -> float:
-    """P-value for equal shares in all pieces of a batch (and group), over batches.
+    """P-value for the hypothesis that arms' shares are equal in all pieces of each batch (and group).
 
-    Pieces are ten minutes of an hour, hours of a day, and for a week or month its days and the hours of all
-    of these, with twice the smaller p-value.
+    The pieces of an hour last ten minutes, and those of a day one hour. A week or a month is divided both
+    into days and into hours, and the result is twice the smaller p-value.
     """
     whole = frame[frame[[BATCH, ARM]].notna().all(axis=1)]
     pieces = whole[WITHIN].to_numpy(dtype=np.int64)
@@ -32,7 +32,7 @@ def moving_pvalue(frame: pd.DataFrame) -> float:
 
 
 def together(frame: pd.DataFrame) -> pd.DataFrame:
-    """Merge the rows for a batch and arm (and group) over pieces."""
+    """Merge the rows for the pieces of each batch and arm (and group)."""
     keys = _keys(frame, BATCH, ARM)
     ways = {
         str(name): "min"

@@ -1,4 +1,4 @@
-"""Times truncated to periods: instants in UTC or a named zone, times without a zone as written.
+"""Times truncated to periods, in UTC or a named zone; times without a zone are truncated as written.
 
 In every engine, instants are first converted to the clock of one zone, so the zones of the process, the
 connection and the column do not matter. Frames of pandas (and of Dask, part by part) and tables of Arrow are
@@ -21,9 +21,9 @@ from adaptinf.parameters import refuse
 from adaptinf.sums.engine.engine_tables import lazily
 
 _TRUNCATED = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
-"""Narwhals' names for periods; weeks are days moved back to their Monday."""
+"""Narwhals' names for periods; for a week, a time is truncated to its day and moved back to Monday."""
 WITHIN = "__within"
-"""Column with the pieces of a period, used to check whether arms' shares change within it."""
+"""Column with the pieces of a period, used to check whether arms' shares change within the period."""
 _TIMES = (nw.Datetime, nw.Date)
 _TO_CLOCK: dict[str, tuple[str, bool, str]] = {
     "duckdb": ("timezone", False, ""),
@@ -33,13 +33,13 @@ _TO_CLOCK: dict[str, tuple[str, bool, str]] = {
     "databricks": ("convert_timezone", False, ""),
     "pyspark": ("convert_timezone", False, ""),
 }
-"""The function of ibis's engines that returns the clock time of a zone, whether the instant comes first, and
-the function that removes the zone if it is kept.
+"""For each engine of ibis: the function that converts an instant to a zone's clock time, whether the instant
+is its first argument, and the function that removes a zone that the result still has.
 """
 
 
 def check_zone(timezone: object, every: str | None) -> None:
-    """Refuse names that are not IANA zones, and a zone without periods."""
+    """Refuse a name that is not an IANA time zone, or a zone given without periods."""
     if timezone is None:
         return
     problems = []
@@ -55,7 +55,7 @@ def check_zone(timezone: object, every: str | None) -> None:
 def check_times(
     rows: nw.LazyFrame[Any], name: str, every: str | None, zone: str | None, found: Findings
 ) -> None:
-    """Why a column's type cannot be truncated; pandas types are examined when they are truncated."""
+    """Report a column whose type cannot be truncated; pandas columns are checked later, when truncated."""
     if every is None or rows.implementation in (nw.Implementation.PANDAS, nw.Implementation.DASK):
         return
     kind = rows.collect_schema()[name]
@@ -84,7 +84,7 @@ def not_instants(name: str, zone: str) -> str:
 def in_periods(
     rows: nw.LazyFrame[Any], batch: str, every: str | None, zone: str | None
 ) -> tuple[nw.LazyFrame[Any], nw.Expr, nw.Expr | None]:
-    """Rows, their batches and pieces of these: times truncated to periods, or an unchanged column."""
+    """The rows, their batches (periods, or the column as it is), and the pieces of the batches."""
     if every is None:
         return rows, nw.col(batch), None
     kind = rows.implementation
@@ -99,9 +99,10 @@ def in_periods(
 
 
 def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
-    """Starts of periods in UTC, from starts on a zone's clock, shape (B,).
+    """Convert the starts of periods from the clock of a zone to UTC; shape (B,).
 
-    If clocks go back over a start, its first occurrence is used; if they skip it, the end of the gap is used.
+    A start that occurs twice because clocks go back is taken at its first occurrence; a start that clocks
+    skip becomes the end of the gap.
     """
     if zone is None or zone == UTC:
         return starts
@@ -111,7 +112,7 @@ def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
 
 
 def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
-    """A pandas or Dask frame, or an Arrow table, with truncated times and a column with the pieces."""
+    """A pandas or Dask frame, or an Arrow table, with its times truncated and a column of pieces added."""
     if isinstance(native, pd.DataFrame):
         return native.assign(**_cut(native[batch], batch, every, zone))
     if hasattr(native, "map_partitions"):
@@ -123,13 +124,13 @@ def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
 
 
 def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> dict[str, NDArray[Any]]:
-    """Starts of the periods of times, and their pieces, shape (T,) each."""
+    """The start of each time's period, and the piece of the period; each has shape (T,)."""
     start, within = cut_to_periods(_clock(times, batch, zone), every)
     return {batch: start, WITHIN: within}
 
 
 def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
-    """A zone's clock time at instants; times without a zone are unchanged; shape (T,)."""
+    """Instants converted to the clock time of a zone, shape (T,); times without a zone are unchanged."""
     found, dtype = Findings(), times.dtype
     zoned = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
     if pd.api.types.infer_dtype(times, skipna=True) in ("date", "datetime") and dtype.kind == "O":
@@ -156,7 +157,7 @@ def _start(time: nw.Expr, every: str) -> nw.Expr:
 
 
 def _within(time: nw.Expr, every: str) -> nw.Expr:
-    """Pieces: ten minutes of an hour, hours of a day, days and hours of a week or a month."""
+    """Pieces: ten-minute intervals of an hour, hours of a day, or days and hours of a week or a month."""
     if every == "hour":
         return time.dt.minute() // 10
     hour = time.dt.hour()
@@ -166,7 +167,7 @@ def _within(time: nw.Expr, every: str) -> nw.Expr:
 
 
 def _clock_of_narwhals(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """Clock time for Polars, whose zones narwhals supports."""
+    """Clock time for a Polars frame, whose time zones narwhals supports."""
     clock = nw.col(batch).dt.convert_time_zone(zone).dt.replace_time_zone(None)
     return rows.with_columns(clock).to_native()
 
@@ -183,7 +184,7 @@ def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
 
 
 def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
-    """Clock time for an ibis table, by a function that is specific to the engine."""
+    """Clock time for an ibis table, computed by a function that is specific to the engine."""
     import ibis
 
     table = rows.to_native()
@@ -200,7 +201,7 @@ def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
 
 
 def _called(name: str, *arguments: Any) -> Any:
-    """A function in ibis's engine that returns a time without a zone."""
+    """A function, evaluated by ibis's engine, that returns a time without a zone."""
     import ibis
 
     def one(first: Any) -> Any:

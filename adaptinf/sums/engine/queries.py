@@ -40,7 +40,7 @@ from adaptinf.sums.unit_totals import SAME
 
 
 def fault_query(read: nw.LazyFrame[Any], faults: Mapping[str, tuple[str, nw.Expr]]) -> nw.LazyFrame[Any]:
-    """Numbers of rows with each fault, by batch and arm, if sums show that there may be faults."""
+    """A query for the number of rows with each fault, by batch and arm, for use if sums suggest faults."""
     flagged = read.with_columns(
         **{column_of_fault(code): counted(flag) for code, (_, flag) in faults.items()}
     )
@@ -52,7 +52,7 @@ def fault_query(read: nw.LazyFrame[Any], faults: Mapping[str, tuple[str, nw.Expr
 def faults_of(
     columns: Columns, schema: Schema, reward_range: tuple[float, float] | None
 ) -> dict[str, tuple[str, nw.Expr]]:
-    """Conditions that rows must not meet: keyed by code, the message and the test on `named_rows`."""
+    """Faults that rows may have: for each code, its message and its test, which applies to `named_rows`."""
     found = dict[str, tuple[str, nw.Expr]]()
 
     def add(code: str, told: str, flag: nw.Expr) -> None:
@@ -105,7 +105,7 @@ def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
 
 
 def _mismatch(shares: Mapping[Label, nw.Expr]) -> nw.Expr:
-    """Whether the chosen arm's propensity is not the one in the column of the arm."""
+    """Whether the chosen arm's propensity differs from the value in that arm's own column."""
     own = nw.col(PROPENSITY)
     gaps = [
         (nw.col(ARM) == nw.lit(arm)) & ((share - own).abs() > MATCH_TOLERANCE * share)
@@ -115,7 +115,7 @@ def _mismatch(shares: Mapping[Label, nw.Expr]) -> nw.Expr:
 
 
 def _mismatches(columns: Columns) -> dict[str, nw.Expr]:
-    """Count mismatches, if both propensities are known."""
+    """Counts of rows in which the two propensities of the chosen arm differ, if both are known."""
     if columns.propensity is None or not columns.every:
         return {}
     return {MISMATCHED: counted(_mismatch(_shares_of(columns)))}
@@ -126,25 +126,25 @@ def _shares_of(columns: Columns) -> dict[Label, nw.Expr]:
 
 
 def counted(flag: nw.Expr) -> nw.Expr:
-    """1 if a flag is set, and 0 if it is not set or missing; floats, because they are summed faster."""
+    """1.0 if a flag is set, and 0.0 if it is not set or missing; engines sum floats faster."""
     return nw.when(flag).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
 def column_of_fault(code: str) -> str:
-    """Column that counts the rows with a fault; some warehouses do not accept hyphens."""
+    """Column that counts the rows with a fault; hyphens are replaced, because some warehouses reject them."""
     return code.replace("-", "_")
 
 
 COUNT = "n"
 HIGHEST = 3
-"""Highest inverse power of propensities used with powers of rewards; the next is used for counts alone."""
+"""Highest inverse power of propensities by which powers of rewards are multiplied; counts need one more."""
 KNOWN, KNOWN_SUM = "known", "known_sum"
-"""Number of rows that have every number, and the sum of all of these, which infinity and NaN invalidate."""
+"""Number of rows without missing numbers, and the sum of all numbers, which reveals infinity and NaN."""
 MISMATCHED = "mismatched"
 LOGS, SURE = "logs", "sure"
-"""If there are units: sums of logs of the chosen arms' propensities, and numbers of those that are 1."""
+"""If there are units: the sum of the logs of the chosen arms' propensities, and the number that are 1."""
 LEAST, MOST = "least", "most"
-"""Prefixes of the columns with the smallest and the largest values in rows."""
+"""Prefixes of the columns that contain smallest and largest values."""
 TOTAL = "__total"
 _WEIGHT = "__weight"
 
@@ -158,11 +158,11 @@ def cell_query(
     ends: bool,
     weighted: bool,
 ) -> nw.LazyFrame[Any]:
-    """Lazy sums by batch and arm of rewards and columns minus centres, and indicators of faulty rows.
+    """Lazy sums of centred rewards and columns by batch and arm, with sums that reveal faulty rows.
 
-    Rows are also distinguished by `keys`; `ends` adds the smallest and the largest reward. Sums divided by
-    powers of propensities are computed if `weighted`; if propensities are constant within each batch and arm,
-    as their extremes show, these sums follow from the others.
+    Rows are also grouped by `keys`; if `ends` is true, the smallest and the largest reward are added. Sums
+    divided by powers of propensities are computed if `weighted` is true. These sums are not needed if
+    propensities are constant within each batch and arm, because they then follow from the other sums.
     """
     numbers = [nw.col(name) for name in columns.numbers]
     summed, both = _summands(columns, centres), propensities_of(columns)
@@ -217,12 +217,12 @@ def _over_powers(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Exp
 
 
 def highest_power(columns: Columns) -> int:
-    """The highest inverse power of propensities used with rewards."""
+    """The highest inverse power of propensities by which powers of rewards are multiplied."""
     return HIGHEST if columns.propensity is not None or columns.every else 0
 
 
 def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
-    """Products of up to three rewards and additional columns, by the positions of their factors."""
+    """Products of up to three rewards and additional columns, keyed by the positions of their factors."""
     count = len(columns.further.names)
     names = (REWARD, *(f"{FURTHER}{place}" for place in range(count)))
     above = [nw.col(name) - centre for name, centre in zip(names, centres, strict=True)]
@@ -234,12 +234,12 @@ def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
 
 
 def _inverse(share: nw.Expr) -> Any:
-    """1 / share, missing if the share is missing; many engines fail at division by 0."""
+    """1 / share, or missing if the share is missing or 0; many engines fail when they divide by 0."""
     return nw.when(share > 0.0).then(1.0 / share)
 
 
 def _powers(base: nw.Expr) -> list[nw.Expr]:
-    """The first powers, by multiplication."""
+    """The first powers of an expression, computed by multiplication."""
     found = [base]
     for _ in range(HIGHEST - 1):
         found.append(found[-1] * base)

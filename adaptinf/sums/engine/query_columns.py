@@ -1,4 +1,4 @@
-"""Columns of a table by role, and its rows as read by queries."""
+"""The columns of a table by role, and the table's rows in the form that queries read."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from adaptinf.sums.groups import group_names
 BATCH, ARM, GROUP = "batch", "arm", "group_"
 REWARD, PROPENSITY, FURTHER, SHARE = "__reward", "__propensity", "__further_", "__share_"
 WHOLE = "__whole"
-"""Suffix of a column of long integers, for its values before conversion to floats."""
+"""Suffix for a column that keeps the values of long integers as they were before conversion to floats."""
 ARM_OF_COLUMNS = "__arm"
-"""Column with the arms that 0/1 columns represent."""
+"""Column with the chosen arm, obtained from 0/1 columns for the arms."""
 FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
 """A log's names for additional columns."""
 Schema = Mapping[str, nw.dtypes.DType]
@@ -35,7 +35,7 @@ _NO_LABELS = (nw.List, nw.Array, nw.Struct, nw.Binary, nw.Duration, nw.Time)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Names of a table's columns: the chosen arm's propensity, and each arm's, if there are any."""
+    """The columns of a table by role; `propensity` is the chosen arm's, and `every` has one for each arm."""
 
     action: str
     reward: str
@@ -48,19 +48,19 @@ class Columns:
 
     @property
     def shares(self) -> bool:
-        """Whether arms' shares replace propensities, because there are none."""
+        """Whether the arms' shares are used because the table contains no propensities."""
         return self.propensity is None and not self.every
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every column of the table that is read."""
+        """The names of all columns that are read."""
         single = (self.action, self.reward, self.batch, self.propensity, self.unit)
         several = (*self.every.values(), *self.groups, *self.further.names)
         return tuple(dict.fromkeys(name for name in (*single, *several) if name is not None))
 
     @property
     def numbers(self) -> dict[str, tuple[str, str]]:
-        """Columns of numbers and their roles in a log, keyed by their names in the query."""
+        """The numeric columns and their roles in a log, keyed by their names in the query."""
         found = {REWARD: (self.reward, "reward")}
         if self.propensity is not None:
             found[PROPENSITY] = (self.propensity, "propensity")
@@ -74,7 +74,7 @@ class Columns:
 def columns_of(
     table: nw.LazyFrame[Any], given: Mapping[str, Any], arms: Sequence[Label] | None, found: Findings
 ) -> Columns | None:
-    """The columns of the roles; None if some are absent."""
+    """The table's columns by role; None if required columns are absent."""
     names = list(table.collect_schema())
     for role in _ROLES:
         name = given[role]
@@ -113,12 +113,12 @@ def columns_of(
 
 
 def propensities_of(columns: Columns) -> list[str]:
-    """Names in the query of the columns of propensities."""
+    """The names that propensity columns have in the query."""
     return [own for own, (_, role) in columns.numbers.items() if role == "propensity"]
 
 
 def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> None:
-    """Columns of types that cannot be labels, batches, or numbers."""
+    """Report columns whose types are not suitable for labels, batches or numbers."""
     schema = rows.collect_schema()
     labels = {columns.action: "action", columns.batch: "batch", **dict.fromkeys(columns.groups, "context")}
     labels |= {} if columns.unit is None else {columns.unit: "unit"}
@@ -138,7 +138,7 @@ def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> N
 
 
 def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) -> None:
-    """Options that cannot be combined with a column of units."""
+    """Report options that cannot be combined with a column of units."""
     others = [role for role in _ROLES if role != "unit" and given[role] == given["unit"]]
     if others:
         found.add(
@@ -166,7 +166,7 @@ def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) ->
 def _several(
     role: str, asked: tuple[str, ...], names: Sequence[str], used: Sequence[str], found: Findings
 ) -> tuple[str, ...]:
-    """Columns of a role for which several are allowed."""
+    """The columns of a role that allows several columns."""
     for name in asked:
         if name not in names:
             missing_column(name, role, list(names), found)
@@ -179,7 +179,7 @@ def _several(
 def _arm_columns(
     asked: Any, kind: nw.dtypes.DType, arms: Sequence[Label] | None, roles: Roles, found: Findings
 ) -> dict[Label, str]:
-    """Columns of the arms' propensities; labels in a pattern's names get the type of the actions."""
+    """Each arm's propensity column; labels from column names are converted to the type of the actions."""
     used = {*roles.single.values(), *roles.context}
     if asked is None and any(str(name).startswith(_PREFIX) and name not in used for name in roles.names):
         asked = _PREFIX + "{arm}"
@@ -199,7 +199,7 @@ def _arm_columns(
 
 
 def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
-    """The label, in the type of the arms, at the end of a column's name."""
+    """The label at the end of a column's name, converted to the type of the arms."""
     for own, is_own in (
         (int, kind.is_integer()),
         (float, kind.is_float() or kind.is_decimal()),
@@ -214,7 +214,7 @@ def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
 def selected(
     rows: nw.LazyFrame[Any], batch: nw.Expr, within: nw.Expr | None, columns: Columns
 ) -> tuple[nw.LazyFrame[Any], list[str]]:
-    """Rows with the columns that were read, and the names of those for groups and pieces of batches."""
+    """Rows with the columns needed, and the names of the columns of groups and of pieces of batches."""
     schema = rows.collect_schema()
     keys = {f"{GROUP}{place}": label_of(name, schema) for place, name in enumerate(columns.groups)}
     keys |= {} if within is None else {WITHIN: within}
@@ -223,7 +223,7 @@ def selected(
 
 
 def named_rows(columns: Columns, schema: Schema) -> list[nw.Expr]:
-    """Arms and numbers in rows; long integers are unchanged, next to their float versions."""
+    """The arms and numbers of each row; long integers are kept next to their values as floats."""
     numbers = {own: name for own, (name, _) in columns.numbers.items()}
     found = [as_number(name, schema).alias(own) for own, name in numbers.items()]
     long = {f"{own}{WHOLE}": name for own, name in numbers.items() if is_long(schema[name])}
@@ -242,7 +242,7 @@ def label_of(name: str, schema: Schema) -> nw.Expr:
 
 
 def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
-    """Labels or batches by type: categories become text, and 0 has no sign."""
+    """A column of labels or batches with a plain type: categories become text, and -0.0 becomes 0.0."""
     if isinstance(kind, (nw.Categorical, nw.Enum)):
         return column.cast(nw.String())
     if kind.is_float() or kind.is_decimal():
@@ -254,7 +254,7 @@ def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
 
 
 def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
-    """The chosen arm's propensity from the arm's own column; 1 if there is none."""
+    """The chosen arm's propensity, taken from the arm's own column; 1 if the arm has no column."""
     if not columns.every:
         return nw.lit(1.0)
     found: Any = None
@@ -266,15 +266,15 @@ def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
 
 
 def missing(number: nw.Expr) -> nw.Expr:
-    """Whether a number is missing: null, or NaN, which engines compare differently."""
+    """Whether a number is missing, that is, null or NaN; engines differ in how they compare NaN."""
     return number.is_null() | ~(finite(number) | infinite(number))
 
 
 def finite(number: nw.Expr) -> nw.Expr:
-    """Whether a number is finite; DuckDB's isnan relies on Parquet statistics, which skip NaN."""
+    """Whether a number is finite; DuckDB's isnan is avoided, because it trusts statistics that ignore NaN."""
     return number - number == 0.0
 
 
 def infinite(number: nw.Expr) -> nw.Expr:
-    """Whether a number is infinite, which NaN equals in no engine."""
+    """Whether a number is infinite; no engine considers NaN equal to infinity."""
     return number.abs() == float("inf")

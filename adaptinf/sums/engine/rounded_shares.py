@@ -1,4 +1,4 @@
-"""Rounded propensities in an engine: the rounding seen in their digits, and renormalisation of rows."""
+"""Rounded propensities in an engine: rounding is recognised from their digits, and rows are renormalised."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adaptinf.sums.engine.query_columns import Columns, label_of
 def settled_shares(
     rows: nw.LazyFrame[Any], columns: Columns, asked: object, found: Findings
 ) -> nw.LazyFrame[Any]:
-    """Lazy rows with propensities renormalised if their sums miss 1 by rounding and this is requested."""
+    """Lazy rows; on request, propensities are renormalised if rounding explains why they do not sum to 1."""
     if not isinstance(asked, bool):
         found.add(*no_flag(asked))
         return rows
@@ -50,7 +50,7 @@ def settled_shares(
 
 
 def told_rounding(rows: nw.LazyFrame[Any], columns: Columns, asked: bool) -> str:
-    """Sums of rows of propensities, and advice if rounding explains them."""
+    """The range of the rows' sums of propensities, with advice if rounding explains why they are not 1."""
     schema = rows.collect_schema()
     total = reduce(add, [as_number(name, schema) for name in columns.every.values()])
     off = nw.when((total - 1.0).abs() > SUM_TOLERANCE).then(total)
@@ -66,7 +66,7 @@ def told_rounding(rows: nw.LazyFrame[Any], columns: Columns, asked: bool) -> str
 
 
 def _rounding(rows: nw.LazyFrame[Any], columns: Columns) -> Rounding | None:
-    """The rounding indicated by the digits of all propensities; None if there is none."""
+    """The rounding that the digits of all propensities indicate; None if they were not rounded."""
     schema = rows.collect_schema()
     shares = [as_number(name, schema) for name in columns.every.values()]
     far = {

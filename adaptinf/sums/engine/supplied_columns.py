@@ -1,4 +1,4 @@
-"""Columns not in the table: constants, entries of lists and objects, and arms from 0/1 columns."""
+"""Columns added to a table: constants, entries of lists and objects, and arms represented by 0/1 columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HELD = (nw.List, nw.Array, nw.Struct, nw.String)
 def with_entries(
     table: Any, given: Mapping[str, Any], declared: Sequence[Label] | None, found: Findings
 ) -> tuple[Any, dict[str, Any]]:
-    """An in-memory frame with a column for each arm's entries, if propensities= names lists or objects."""
+    """The table, with a column added for each arm if propensities= names a column of lists or objects."""
     name, kind = given["propensities"], frame_kind(table)
     if not isinstance(name, str) or kind is None or name not in list(table.columns):
         return table, dict(given)
@@ -69,7 +69,7 @@ def _labels(table: Any, name: str) -> list[Label]:
 def with_supplied(
     rows: nw.LazyFrame[Any], given: Mapping[str, Any], found: Findings
 ) -> tuple[nw.LazyFrame[Any], dict[str, Any]]:
-    """Lazy rows with columns for constants, and for the arms that 0/1 columns represent."""
+    """Lazy rows with added columns for constants, and for the arms that 0/1 columns represent."""
     names, new, changed = list(rows.collect_schema()), dict[str, nw.Expr](), dict(given)
     propensities = given["propensities"]
     kind = rows.collect_schema().get(propensities) if isinstance(propensities, str) else None
@@ -104,7 +104,7 @@ def with_supplied(
 def _arms(
     rows: nw.LazyFrame[Any], given: Sequence[Any], names: Sequence[str], found: Findings
 ) -> nw.Expr | None:
-    """The name of the column that contains the 1 in a row; None with a problem."""
+    """The name of the column with a 1 in each row; None if there is a problem, which is reported."""
     labels = one_hot_names("action", given, found)
     absent = [name for name in labels or () if name not in names]
     for name in absent:

@@ -1,4 +1,4 @@
-"""Files of delimited text in DuckDB: every field is text until its whole column is known."""
+"""Delimited text files in DuckDB: a column is read as text, and typed once all its values are known."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ _HEAD = 1 << 22
 _MARK_OF = {".gz": GZIP, ".zst": ZSTANDARD}
 """Suffixes of files that DuckDB decompresses, and the first bytes of such files."""
 _DISTINCT = 10_000
-"""Number of distinct texts in a column that are examined individually."""
+"""Largest number of distinct texts in a column that are examined one by one."""
 _CELLS = 5
 _ISO = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONE = r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
 _ZONELESS = r"^\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d(:\d\d(\.\d+)?)?)?$"
 _OTHER_TIMES = {"DATE": ":", "TIMESTAMP": _ZONE, "TIMESTAMP WITH TIME ZONE": _ZONELESS}
-"""Texts that a cast to a time type would change: it drops clocks and zones, or adds the computer's zone."""
+"""For each time type, a pattern of the texts that a cast to it would change, by dropping a clock time or a
+zone, or by adding the computer's zone.
+"""
 _NUMERALS = {".": NUMERAL, ",": COMMA_NUMERAL}
 _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
 
 def reads(file: Path, dialect: Dialect) -> bool:
-    """Whether DuckDB can read a text: UTF-8, with gzip or Zstandard compression as its name indicates."""
+    """Whether DuckDB can read a text file, which must be UTF-8 and compressed only as its name indicates."""
     with file.open("rb") as stream:
         mark = stream.read(len(ZSTANDARD))
     packed = next((end for end, start in _MARK_OF.items() if mark.startswith(start)), "")
@@ -56,7 +58,7 @@ def reads(file: Path, dialect: Dialect) -> bool:
 
 
 def is_empty(file: Path) -> bool:
-    """Whether a text is empty, as parts written by a job may be."""
+    """Whether a text file is empty, as some of the parts written by a distributed job may be."""
     try:
         return not _head(file).strip()
     except OSError:
@@ -64,7 +66,7 @@ def is_empty(file: Path) -> bool:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Whether bytes, which may end inside a character, are UTF-8 without NUL."""
+    """Whether bytes, which may end in the middle of a character, are UTF-8 without NUL characters."""
     try:
         data[: data.rfind(b"\n") + 1 or len(data)].decode("utf-8")
     except UnicodeDecodeError:
@@ -79,7 +81,7 @@ def _head(file: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFiles:
-    """Several texts as one text relation, and the way in which they are split."""
+    """Several text files as one relation of text columns, with the separator of each file."""
 
     files: tuple[Path, ...]
     seps: tuple[str, ...]
@@ -89,10 +91,10 @@ class TextFiles:
     dialect: Dialect
 
     def typed(self, uses: Mapping[str, Use], roles: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
-        """The relation with its used columns typed, and the types of columns of times.
+        """The relation, with the columns in use converted to their types, and the types of columns of times.
 
-        `roles` contains a log's names for columns of numbers. LogValidationError lists entries that are not
-        numbers where numbers are required, and ParameterError lists ambiguous ones.
+        `roles` contains a log's names for numeric columns. LogValidationError is raised for non-numeric
+        entries in these columns, and ParameterError for ambiguous entries; the messages list the entries.
         """
         seen = {name: self._texts(name) for name in uses}
         numbers = {name: seen[name] for name, use in uses.items() if use in ("number", "context")}
@@ -122,7 +124,7 @@ class TextFiles:
         return self.relation.project(", ".join(columns)) if columns else self.relation, times
 
     def _time(self, name: str) -> str | None:
-        """The type of dates or times in a column in all files."""
+        """The type of the dates or times that a column contains in all files; None if it has others."""
         import duckdb
 
         kinds = set()
@@ -143,7 +145,7 @@ class TextFiles:
         return str(self.files[0]) if len(self.files) == 1 else f"{len(self.files)} files"
 
     def _texts(self, name: str) -> dict[str, int]:
-        """Distinct texts with their counts; if there are many, one of each kind present."""
+        """The distinct texts of a column with their counts; if there are many, an example of each kind."""
         column = f"coalesce({_quoted(name)}, '')"
         distinct = self.relation.aggregate(f"{column} AS text, count(*) AS n", column).limit(_DISTINCT + 1)
         rows = distinct.fetchall()
@@ -166,7 +168,7 @@ class TextFiles:
         return dict.fromkeys(examples, 1) | dict(odd.limit(_DISTINCT).fetchall())
 
     def _bad_cells(self, name: str, role: str, found: Typed, mark: str) -> list[Problem]:
-        """Non-numeric entries in a column of numbers, with the lines of the first."""
+        """Report non-numeric entries in a column of numbers, with the line numbers of the first few."""
         bare = f"trim(coalesce({_quoted(name)}, ''))"
         present = f"{bare} NOT IN ('', {_texts_of(found.missing)})"
         wrong = (
@@ -194,7 +196,7 @@ class TextFiles:
 
 
 def check_divided(file: Path, dialect: Dialect) -> None:
-    """Refuse a file with rows whose number of fields differs from its header; ValueError with their lines."""
+    """Raise ValueError, with line numbers, if rows of a file have more or fewer fields than its header."""
     head = _head(file)
     sep = separator(head, dialect.sep, ())
     with pa.input_stream(str(file), compression="detect") as stream:
@@ -202,13 +204,13 @@ def check_divided(file: Path, dialect: Dialect) -> None:
 
 
 def names_of(file: Path, dialect: Dialect) -> list[str]:
-    """The fields in the first line of a text."""
+    """The fields in the first line of a text file."""
     head = _head(file)
     return header_names(head, separator(head, dialect.sep, ()))
 
 
 def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Times from a column of ISO 8601 text; None if DuckDB cannot read one entry."""
+    """Times parsed from a column of ISO 8601 text; None if DuckDB cannot read one of the entries."""
     texts = column[column.notna()]
     if not len(texts) or not all(isinstance(text, str) for text in texts):
         return None
@@ -222,7 +224,7 @@ def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:
 
 
 def text_files(files: Sequence[Path], dialect: Dialect, wanted: Sequence[str]) -> TextFiles:
-    """Texts that DuckDB reads, each split according to its first lines."""
+    """Text files read by DuckDB; the first lines of each file show how it must be split."""
     names, seps = {}, []
     for file in files:
         head, _ = decoded(_head(file), dialect.encoding and "utf-8")
@@ -254,7 +256,7 @@ def _read(files: Sequence[Path], sep: str) -> Any:
 
 
 def _value(name: str, found: Typed, mark: str, time: str | None) -> str:
-    """A text column as its proper type, in SQL."""
+    """SQL that converts a text column to its proper type."""
     raw = _quoted(name)
     bare = f"trim({raw})"
     missing = f"{raw} IS NULL OR {bare} IN ('', {_texts_of(found.missing)})"
@@ -281,7 +283,7 @@ def _quoted(name: str) -> str:
 
 
 def _lines(file: Path, sep: str, rows: Sequence[int]) -> list[int]:
-    """Lines at which rows begin, counted from 1 after the header."""
+    """The line numbers at which the given rows begin; row 1 is the first after the header."""
     if not rows:
         return []
     with pa.input_stream(str(file), compression="detect") as stream:

@@ -1,4 +1,4 @@
-"""Totals by unit from rows in an engine: a query, and a check of its result."""
+"""Totals by unit, computed by an engine: the query, and a check of its result."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ UNIT = "unit"
 _UNNAMED, _INEXACT = "unnamed", "inexact"
 _LEAST = "least_log"
 _OF_CHOSEN = ("keeping", "sure")
-"""Totals that follow, in part or whole, from the query by batch and arm: logarithms by row are slow."""
+"""Totals that are based on the query by batch and arm, because a logarithm for every row is slow."""
 
 
 def unit_query(
     table: nw.LazyFrame[Any], columns: Columns, arms: Sequence[Label], centre: float
 ) -> nw.LazyFrame[Any]:
-    """Totals over units, in one row."""
+    """A query that returns the totals over all units in one row."""
     assert columns.unit is not None
     schema = table.collect_schema()
     unit, kind = label_of(columns.unit, schema), schema[columns.unit]
@@ -47,13 +47,13 @@ def unit_query(
 
 
 def exact_units(kind: nw.dtypes.DType) -> int:
-    """The size up to which a column's floats represent every integer."""
+    """The largest absolute value up to which floats of a column's type represent every integer."""
     # Of their 32 bits, single floats use 24 for the digits; doubles use 53.
     return 2**24 if kind == nw.Float32 else EXACT
 
 
 def _inexact(kind: nw.dtypes.DType) -> nw.Expr:
-    """1.0 if the number of a unit may have been rounded by its type."""
+    """1.0 if a unit's number may have been rounded because of the column's type."""
     if not (kind.is_float() or kind.is_decimal()):
         return nw.lit(0.0)
     unit = nw.col(UNIT)
@@ -61,7 +61,7 @@ def _inexact(kind: nw.dtypes.DType) -> nw.Expr:
 
 
 def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
-    """Columns of rows whose sums are columns of units."""
+    """Columns computed for each row, whose sums within units give the columns of units."""
     reward, share = nw.col(REWARD), nw.col(PROPENSITY)
     found = {"above": reward - centre}
     for place, arm in enumerate(arms):
@@ -74,7 +74,7 @@ def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
 
 
 def _added(n_arms: int) -> dict[str, nw.Expr]:
-    """Quantities that are summed within units."""
+    """The quantities that are summed over the rows of each unit."""
     names = ["inverse", "weighted", "had", "events"]
     by_arm = [f"{name}_{arm}" for name in names for arm in range(n_arms)]
     share = nw.col(PROPENSITY)
@@ -87,7 +87,7 @@ def _added(n_arms: int) -> dict[str, nw.Expr]:
 
 
 def _of_units(n_arms: int) -> dict[str, nw.Expr]:
-    """Columns for units; see `products`."""
+    """The columns with one value per unit; see `products`."""
     n = nw.col("rows").cast(nw.Float64())
     had = dict[str, nw.Expr]()
     for arm in range(n_arms):
@@ -124,9 +124,9 @@ def totals_of(
     read: tuple[Parts, tuple[Label, ...]],
     found: Findings,
 ) -> UnitTotals | None:
-    """The totals from the queries by batch and by unit; None if rows have no unit, or have changed since.
+    """The totals, from the queries by batch and by unit; None if a row has no unit, or if rows have changed.
 
-    `limit` is the size up to which the column of units represents every integer.
+    `limit` is the largest absolute value up to which the column of units represents every integer.
     """
     cells, frame = frames
     values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}

@@ -23,7 +23,7 @@ def plan_of(**others: Any) -> ai.Plan:
     return ai.Plan(COIN, **{"spending": "lan-demets-pocock", **options, **others})
 
 
-def log_of(effect: float = 0.6, seed: int = 5) -> ai.AdaptiveLog:
+def log_of(effect: float = 0.6, seed: int = 30) -> ai.AdaptiveLog:
     return COIN.run(ai.environments.NormalArms([0.0, effect]), horizon=180, rng=seed)
 
 

@@ -50,8 +50,8 @@ def literal(log: Any, treatment: int, control: int, until: int, null: float) -> 
             for rule in squares:
                 gamma = {}
                 for one in (treatment, control):
-                    own = np.mean(seen[one] or order)
-                    mean = own if rule == "own" else level + np.mean(away[one] or [0.0])
+                    own = np.mean(seen[one] + 10 * [np.mean(order)])
+                    mean = own if rule == "own" else level + np.mean(away[one] + 10 * [0.0])
                     gamma[one] = mean + (arm == one) * (y - mean) / e[one]
                 steps[rule] = h * (gamma[treatment] - gamma[control] - null)
             step = steps["level" if squares["level"] < squares["own"] else "own"]

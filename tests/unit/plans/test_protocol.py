@@ -62,6 +62,27 @@ def test_markdown_has_every_part(appendix: ai.plans.Protocol) -> None:
     assert f"| {E20_TOPICS[0]} | {FOR_AUTHORS} |" in text
 
 
+def test_every_characteristic_is_in_words(appendix: ai.plans.Protocol) -> None:
+    several = {"arms": ("c", "x_1", "y"), "treatment": ("x_1", "y"), "control": "c"}
+    plan = ai.Plan(ai.designs.Uniform(), **several, looks=[60, 120], delay=5, accrual=2.0)
+    worlds = {"equal": ai.environments.NormalArms([0.0, 0.0, 0.0])}
+    for one in (appendix, plan.protocol(worlds, 8, rng=1)):
+        names = one.characteristics["characteristic"].tolist()
+        assert len(set(names)) == len(names) == one.found.frame.shape[1] - 1
+        plain = [name.replace("x_1", "") for name in names]
+        assert not [name for name in plain if "_" in name]
+    words = one.characteristics.set_index("characteristic")["equal"]
+    frame = one.found.frame.iloc[0]
+    assert words["Rounds of x_1, mean"] == frame["rounds_x_1"]
+    assert words["Number of rounds, 90% quantile"] == frame["size_q90"]
+    assert words["Any null hypothesis rejected"] == frame["rejected"]
+    assert words["Any null hypothesis rejected, Monte Carlo error"] == frame["rejected_se"]
+    assert words["Joint coverage of the intervals"] == frame["coverage"]
+    assert words["x_1 dropped before the end"] == frame["dropped_x_1"]
+    assert appendix.characteristics["characteristic"].iloc[0] == "True difference"
+    assert one.looks.columns[-1] == "rejected so far"
+
+
 def test_the_page_escapes_labels_and_states_the_same(appendix: ai.plans.Protocol, tmp_path: Path) -> None:
     ai.report(appendix, tmp_path / "appendix.html", call="plan.protocol(worlds, 128, rng=3)")
     page = (tmp_path / "appendix.html").read_text(encoding="utf-8")

@@ -135,14 +135,14 @@ def pairs(design: Any, number: int, kinds: tuple[str, ...]) -> Any:
     return HttpAudit.of(design, terms).pairs(number, kinds, np.random.default_rng(number))
 
 
-DESIGNS = [
-    (ai.designs.PrivateUCB(epsilon=1.0), ("value",)),
-    (ai.designs.DPConSE(epsilon=1.0), ("value",)),
-]
-
-
 @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("design", "kinds"), DESIGNS, ids=["PrivateUCB", "DPConSE"])
+@pytest.mark.parametrize(
+    ("design", "kinds"),
+    [
+        pytest.param(ai.designs.PrivateUCB(epsilon=1.0), ("value",), id="PrivateUCB"),
+        pytest.param(ai.designs.DPConSE(epsilon=1.0), ("value",), id="DPConSE", marks=pytest.mark.slow),
+    ],
+)
 def test_every_covered_answer_is_equal_to_the_byte(design: Any, kinds: tuple[str, ...], number: int) -> None:
     for pair in pairs(design, number, kinds):
         assert pair.files

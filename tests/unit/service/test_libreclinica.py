@@ -280,6 +280,7 @@ def test_secrets_that_others_can_read_are_refused(path: Path, capsys: pytest.Cap
     assert "it contains secrets, but other users can read it: run chmod 600 on it" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_line_turns_it_on(path: Path) -> None:
     with trial_at(path) as trial:
         chosen = settings(trial)

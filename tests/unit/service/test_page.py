@@ -31,6 +31,7 @@ def test_tables_are_those_of_the_code() -> None:
     assert views.table() in PAGE
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 def test_the_javascript_client(path: Path) -> None:
     (code,) = re.findall(r"^```js\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

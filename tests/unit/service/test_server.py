@@ -144,6 +144,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return places
 
 
+@pytest.mark.slow
 def test_tls(path: Path, tokens: dict[str, str], tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     server = Process(path, "--host", "0.0.0.0", "--certificate", str(cert), "--private-key", str(key))
@@ -181,6 +182,7 @@ def test_what_cannot_be_served_is_told(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_address_in_use_is_told(
     path: Path, tokens: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -270,6 +272,7 @@ def closed_after(port: int, *sent: bytes) -> tuple[float, bytes]:
             told += more
 
 
+@pytest.mark.slow
 def test_a_connection_that_does_not_ask_is_closed(path: Path, tokens: dict[str, str]) -> None:
     """Nothing, half a request, and one that comes a byte a second; one that asked may wait."""
     running = Process(path, program=("-c", IMPATIENT))
@@ -350,6 +353,7 @@ def test_killed_servers_lose_nothing(path: Path, tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_trial_with_a_key_is_served_with_it(path: Path, tmp_path: Path) -> None:
     key = tmp_path / "key"
     ai.Trial.make_key(key)

@@ -278,7 +278,9 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     found.go.set()
 
 
-@pytest.mark.parametrize("law", ["z", "rerandomization", "exact"])
+@pytest.mark.parametrize(
+    "law", ["z", *(pytest.param(one, marks=pytest.mark.slow) for one in ("rerandomization", "exact"))]
+)
 def test_participants_do_not_wait_for_a_look(path: Path, held: Any, law: str) -> None:
     plan = ai.Plan(ai.designs.Uniform(), arms=["A", "B"], treatment="B", control="A", looks=LOOKS, law=law)
     for served in serving(ai.Trial.create(path, plan)):

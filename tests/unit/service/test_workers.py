@@ -105,6 +105,7 @@ def figure(text: str, name: str) -> float:
     return sum(map(float, re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE)))
 
 
+@pytest.mark.slow
 @needs_postgres
 def test_a_visitor_is_known_to_both(shared: Shared) -> None:
     served, _, tokens = shared
@@ -125,6 +126,7 @@ def test_a_visitor_is_known_to_both(shared: Shared) -> None:
     assert [ask("GET", "/page").status_code for _ in range(8)] == [303] * 8
 
 
+@pytest.mark.slow
 @needs_postgres
 def test_two_workers_are_one_service(shared: Shared) -> None:
     served, database, tokens = shared

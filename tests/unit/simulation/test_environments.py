@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,6 +63,15 @@ def test_normal_arms(scale: Any) -> None:
         assert stats.kstest(cell(log, arm), stats.norm(mean, spread).cdf).pvalue > 1e-4
     assert environment.reward_range == (-math.inf, math.inf)
     np.testing.assert_allclose(environment.arm_means(), [-1.0, 3.0])
+
+
+def test_read_only_input_compiles_nothing_anew() -> None:
+    rewards = np.ones((3, 2))
+    rewards.flags.writeable = False
+    spread = NormalArms([0.2, 0.6], scale=[0.5, 0.5])
+    for env in (BernoulliArms([0.2, 0.6]), spread, Tableau(rewards)):
+        assert len({numba.typeof(env.tables(3)), numba.typeof(BernoulliArms([0.5, 0.5]).tables(3))}) == 1
+    np.testing.assert_array_equal(spread.tables(3).scale, [[0.5, 0.5]])
 
 
 def test_uniform_arms() -> None:

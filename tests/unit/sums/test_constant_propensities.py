@@ -30,6 +30,10 @@ SOURCES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "polars": lambda frame: pl.from_pandas(frame, nan_to_null=False).lazy(),
     "dask": lambda frame: dd.from_pandas(frame, npartitions=3),
 }
+SLOWEST = ("ibis", "dask")  # test_aggregate.py and test_engines.py run them quickly
+BY_SOURCE = pytest.mark.parametrize(
+    "source", [pytest.param(one, marks=pytest.mark.slow) if one in SLOWEST else one for one in SOURCES]
+)
 SHARES = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.6, 0.4, 0.0]])
 SIZES = (500, 700, 400)
 
@@ -78,7 +82,7 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@BY_SOURCE
 @pytest.mark.parametrize("case", CASES)
 def test_one_query_of_plain_sums_gives_the_sums_of_the_rows(
     case: str, source: str, monkeypatch: pytest.MonkeyPatch
@@ -103,7 +107,7 @@ def test_one_query_of_plain_sums_gives_the_sums_of_the_rows(
             np.testing.assert_allclose(table, other.products.table, rtol=1e-11, atol=1e-8)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@BY_SOURCE
 def test_propensities_that_move_after_the_first_rows_take_a_second_query(
     source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,7 +133,7 @@ def test_propensities_that_move_after_the_first_rows_take_a_second_query(
 
 
 @pytest.mark.parametrize("source", ["duckdb", "polars", "pyarrow"])  # NaN is the largest or ignored
-@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("moving", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("column", "entry"),
     [
@@ -150,7 +154,7 @@ def test_one_odd_entry_is_found(
         ai.aggregate(SOURCES[source](frame), **options)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@BY_SOURCE
 def test_propensities_that_contradict_each_other_are_found(source: str) -> None:
     frame = frame_of().drop(columns=["orders", "site"])
     off, zero, apart = frame.copy(), frame.copy(), frame.copy()

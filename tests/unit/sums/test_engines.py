@@ -98,7 +98,9 @@ def test_times_are_cut_to_periods(engine: str) -> None:
         assert pd.to_datetime(found.batches).tolist() == due
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", [pytest.param(one, marks=pytest.mark.slow) if one == "dask" else one for one in ENGINES]
+)
 def test_faults_are_counted_in_the_query(engine: str) -> None:
     frame = rows_of(2)
     for column, value, message in [

@@ -75,7 +75,9 @@ def test_sums_of_a_group_are_those_of_its_rows_and_of_all_groups_those_of_all() 
     np.testing.assert_array_equal(fewer.counts, counts)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", [pytest.param(one, marks=pytest.mark.slow) if one == "dask" else one for one in ENGINES]
+)
 def test_one_query_adds_up_groups_and_parts_merge_in_any_order(engine: str) -> None:
     frame = rows_by_group(2)
     rng, by = np.random.default_rng(2), ["device", "country"]

@@ -1,1 +1,1 @@
-"""Inputs to arm means: rows, sums, releases, units, gaps, ratios, covariates, received arms."""
+"""Inputs to arm means: rows, sums, releases, units, missing rewards, ratios, covariates and received arms."""

@@ -2,15 +2,13 @@
 
 The question is answered by comparing two parts of a log.
 
-The question is answered by comparing two parts of a log.
-
-Scores of round t are g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), where m is the mean of all
-earlier rewards, so their mean is the difference between arms i and j in the round, even if the level of all
-arms changes. With weights h = (1/e_i + 1/e_j)^(-1/2) from the previous round or batch, means over rounds in
-which all arms were possible and over the other rounds have a difference with mean zero if arms differ equally
-in both, and their errors are uncorrelated. The arm with the most rewards in the other rounds is compared with
-each arm that was also available there. There is no information on an arm in rounds in which it could not be
-chosen.
+The score of round t is g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j), where m is the mean of all
+earlier rewards. Its expectation is the difference between arms i and j in the round, even if the level of all
+arms changes. Scores are averaged over the rounds in which all arms were possible, and over the other rounds,
+with weights h = (1/e_i + 1/e_j)^(-1/2) from the previous round or batch. If the arms differ equally in both
+parts, the difference between the two averages has mean zero, and their errors are uncorrelated. The arm with
+the most rewards in the other rounds is compared with each arm that was also available there. Rounds in which
+an arm could not be chosen contain no information on it.
 """
 
 from __future__ import annotations
@@ -30,7 +28,8 @@ if TYPE_CHECKING:
 
 
 ALARM = 1e-3
-"""P-value, times the number of pairs, below which the difference is considered to depend on availability."""
+"""If the p-value times the number of pairs is below this threshold, the difference is taken to depend on
+availability."""
 _LEAST_REWARDS = 20
 """Minimum number of rewards of each arm in each part, for approximate normality."""
 
@@ -44,9 +43,10 @@ class Apart(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """R rounds or batches: rounds in each; for each arm, propensity, rewards, sums of scores and squares.
+    """Components for R rounds or batches: the number of rounds in each and, for each arm, sums over them.
 
-    Shapes: (k, R), except for the rounds.
+    The propensities, the numbers of rewards, and the sums of scores and of their squares have shape (k, R);
+    the numbers of rounds have shape (R,).
     """
 
     rounds: FloatArray
@@ -57,9 +57,9 @@ class _Parts(NamedTuple):
 
 
 def differs_elsewhere(profile: LogProfile, codes: IntArray) -> Apart | None:
-    """Evidence on some arms from rounds in which all arms were available and from other rounds; codes: (k,).
+    """Compare rounds in which all of the given arms were available with other rounds; codes (k,).
 
-    None if no pair can be tested: only two arms, unknown propensities, or too few rewards.
+    None if no pair can be tested because there are only two arms, unknown propensities, or too few rewards.
     """
     if len(codes) < 3 or profile.repeated_units or profile.incomplete or profile.estimated:
         return None
@@ -96,7 +96,7 @@ def _of_rows(profile: LogProfile, codes: IntArray) -> _Parts:
 
 
 def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
-    """Components from sums; propensities that vary within a batch are replaced by their mean in weights."""
+    """Components from sums; in weights, propensities that vary within a batch are replaced by their mean."""
     assert profile.sums is not None
     cells = profile.sums.cells
     number, total = cells.moments[0, 0], cells.moments[0, 1]
@@ -109,7 +109,7 @@ def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
 
 
 def _before(total: FloatArray, number: FloatArray) -> FloatArray:
-    """Mean of earlier rewards, 0 before there are any; total and number have shape (R,)."""
+    """Mean of earlier rewards, or 0 if there are none yet; total and number have shape (R,)."""
     sums, counts = np.cumsum(total) - total, np.cumsum(number) - number
     return np.asarray(sums / np.maximum(counts, 1.0), dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Distributions of arm means and their differences; effects of rare outcomes and skewness on intervals."""
+"""Distributions of arm means and their differences, and how rare outcomes and skewness affect intervals."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import ArmFit, Question
 
 _LITTLE = 0.1
-"""Share of the squared skewness of a difference below which an arm is not named as its cause."""
+"""Smallest share of a difference's squared skewness for which an arm is named as a cause of it."""
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
-    """Distribution of the means, corrected for skewness or exact."""
+    """Distribution of the means: corrected for skewness, or exact."""
     if kind == "hall":
         return SkewedReference(fit.estimate, fit.std_error, _skewness(question, fit), fit.degrees)
     low, high = fit.values
@@ -65,7 +65,7 @@ def difference_reference(
 def with_counts(
     question: Question, fit: ArmFit, events: Callable[[Question, ArmFit], EventSums | None]
 ) -> ArmFit:
-    """The fit, with sums of events where these are few, if what each reward adds to an estimate is known."""
+    """The fit, with distributions of sums of events for arms with few events, if they can be computed."""
     own, pooled = question.profile.uncommon[question.codes], question.profile.rare_rate
     rate = np.where(np.isfinite(own), own, 0.5) / np.maximum(fit.pulls, 1.0)
     least = np.minimum(rate, pooled or 0.5)
@@ -105,7 +105,7 @@ def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
 
 
 def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
-    """Cautions about intervals that may be too short for the shape of an arm's rewards."""
+    """Cautions about intervals that may be too short because of the distribution of an arm's rewards."""
     alone = _by_moments(question, fit)
     uncommon = np.where(alone, _uncommon(question, fit), np.inf)
     skewness = np.where(alone, expected_skewness(question, fit), 0.0)
@@ -122,7 +122,7 @@ def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
 
 
 def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
-    """Cautions about arms whose rewards do not vary, so no standard error can be estimated."""
+    """Cautions about arms whose rewards are constant, so that no standard error can be estimated."""
     unknown = (fit.std_error == 0.0) & _by_moments(question, fit)
     arms = [arm for arm, one in zip(fit.labels, unknown, strict=True) if one]
     if test not in ("exact", "few"):
@@ -131,27 +131,27 @@ def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
 
 
 def _by_moments(question: Question, fit: ArmFit) -> BoolArray:
-    """Arms whose intervals are not based on counted events, shape (k,); none if those of a contrast are."""
+    """Arms whose intervals are not based on counted events, shape (k,); none if a contrast's interval is."""
     if fit.counted is None:
         return np.ones(len(fit.labels), dtype=bool)
     return np.zeros(len(fit.labels), dtype=bool) if question.contrast else ~fit.counted.few
 
 
 def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
-    """Squared skewness of the arms' estimates, based on that of the pooled rewards; shape (k,).
+    """Squared skewness of the arms' estimates, computed from that of the pooled rewards; shape (k,).
 
-    For an estimate sum h (m + 1{A = k} (y - m) / e) / sum h, with rewards of variance s^2 and third moment c,
-    the third central moment is sum h^3 c / e^2 over all rounds, and the second is sum h^2 s^2 / e, apart from
-    the error of m; the squared skewness is therefore c^2 / s^6 times (sum h^3 / e^2)^2 / (sum h^2 / e)^3.
-    Unbiased estimates of these sums are those of h^3 / e^3 and h^2 / e^2 over the rounds in which the arm was
-    chosen, which require only the chosen arm's propensity. An arm's own rewards are not used: if their
-    skewness is small by chance, their variance tends to be small as well.
+    Suppose that rewards have variance s^2 and third central moment c. Apart from the error of m, the second
+    and third central moments of the numerator of sum h (m + 1{A = k} (y - m) / e) / sum h are sum h^2 s^2 / e
+    and sum h^3 c / e^2, over all rounds. The squared skewness is therefore c^2 / s^6 times (sum h^3 / e^2)^2
+    / (sum h^2 / e)^3. The sums of h^3 / e^3 and h^2 / e^2 over the rounds in which the arm was chosen are
+    unbiased estimates of these sums, and require only the chosen arm's propensity. An arm's own rewards are
+    not used: if their skewness is small by chance, their variance tends to be small as well.
     """
     return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
 
 
 def _tails(question: Question, fit: ArmFit, skewness: FloatArray) -> FloatArray:
-    """Errors of the tails of corrected intervals; for a contrast, of the arms that cause them; (k,)."""
+    """Tail errors of corrected intervals, shape (k,); for a contrast, 0 for arms that do not cause them."""
     doubt = compared(question).skewness_doubt
     if not question.contrast:
         return tail_errors(skewness, doubt)
@@ -162,7 +162,7 @@ def _tails(question: Question, fit: ArmFit, skewness: FloatArray) -> FloatArray:
 
 
 def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
-    """Distribution of the first arm's mean minus the second's."""
+    """Distribution of the first arm's mean minus the second arm's mean, by MOVER."""
     size = fit.std_error if fit.sample is None else fit.sample.std_error
     spread = size[0] * size[1]
     correlation = fit.covariance[0, 1] / spread if spread > 0.0 else 0.0
@@ -176,12 +176,12 @@ def _mover_reference(question: Question, fit: ArmFit, difference: float, df: flo
 
 
 def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
-    """Number of outcomes of each arm other than its most common one; inf without a standard error; (k,)."""
+    """Number of uncommon outcomes of each arm, or inf if it has no standard error; shape (k,)."""
     return np.where(fit.std_error > 0.0, question.profile.uncommon[question.codes], np.inf)
 
 
 def _skewness(question: Question, fit: ArmFit) -> FloatArray:
-    """Skewness of the arms' estimates, based on the rounds' contributions to their errors; shape (k,)."""
+    """Skewness of the arms' estimates, from the rounds' contributions to their errors; shape (k,)."""
     if question.profile.repeated_units:
         raise InvalidForLog(
             "Hall's interval", "it requires independent rounds, but units have several rounds", ["test='t'"]

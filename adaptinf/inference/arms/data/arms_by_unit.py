@@ -1,4 +1,4 @@
-"""Inverse weighting of arm means if units have several rounds: scores, errors, and their notes."""
+"""Inverse weighting for arm means if units have several rounds: scores, standard errors and notes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
-"""Actions (T,), rewards (T,), and propensities of the chosen arm (T,) and of every arm (T, K)."""
+"""Actions, rewards and propensities of the chosen arm, shape (T,) each; and of every arm, shape (T, K)."""
 
 
 def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -> ArmScores:
-    """Scores whose running means omit a unit's own rounds, and their weights; shape (T, k) each."""
+    """Scores whose running means leave out the unit's own rounds, and weights; both have shape (T, k)."""
     codes, unit = question.codes, question.profile.units
     if not isinstance(options["outcome"], str) or unit is None:
         if options["outcome"] is not None and question.profile.one_draw_a_unit:
@@ -37,7 +37,7 @@ def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -
 
 
 def _check_outcome(start: int) -> None:
-    """Refuse running regressions if they would use information on the result of a unit's single draw."""
+    """Refuse running regressions, which would reveal the result of a unit's single draw."""
     if start > 0:
         raise Refused("outcome='running-ridge'", units.OWN_PAST_TELLS(), first=("outcome='running-mean'",))
 
@@ -72,7 +72,7 @@ def contributions(question: Question, influence: FloatArray) -> dict[str, FloatA
 
 
 def fit_notes(question: Question, fit: ArmFit) -> list[str]:
-    """The basis of clustered standard errors, or the reason why there are none."""
+    """Notes on the basis of clustered standard errors, or on the reason why there are none."""
     assert fit.by_unit is not None
     profile, errors = question.profile, fit.by_unit
     notes = _model_note(question, fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)
@@ -82,7 +82,7 @@ def fit_notes(question: Question, fit: ArmFit) -> list[str]:
 
 
 def _model_note(question: Question, fit: ArmFit) -> list[str]:
-    """The outcome model, if there is one."""
+    """A note on the outcome model, if there is one."""
     if fit.outcome is None:
         return []
     if question.profile.rows_refusal or not isinstance(fit.outcome.values, str):
@@ -91,7 +91,7 @@ def _model_note(question: Question, fit: ArmFit) -> list[str]:
 
 
 def fit_cautions(question: Question, fit: ArmFit) -> list[str]:
-    """Why clustered errors may be too small."""
+    """Reasons why clustered standard errors may be too small."""
     assert fit.by_unit is not None
     counts, uniform = (fit.by_unit.units, fit.by_unit.events), fit.choice.weights == "uniform"
     found = unit_cautions(question.profile, question.profile.n_units, fit.labels, *counts, uniform=uniform)

@@ -1,4 +1,4 @@
-"""The difference between two arms, estimated from the private releases of a log."""
+"""The difference between two arms, estimated from the private releases in a log."""
 
 from __future__ import annotations
 

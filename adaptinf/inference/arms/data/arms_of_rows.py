@@ -1,4 +1,4 @@
-"""Arm means from a log's rows: rounds for shared weights, and the scores that a result keeps."""
+"""Arm means from the rows of a log: data for shared weights, and the scores that a result stores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows(
 def _scored_rounds(
     question: Question, fit: ArmFit, columns: Callable[[], Columns], options: Callable[[], dict[str, Any]]
 ) -> ArmScores:
-    """Scores and weights for inverse weighting; does not read columns of a log with missing rewards."""
+    """Scores and weights for inverse weighting; logs with missing rewards have a separate way."""
     if fit.outcome is not None and fit.outcome.seen is not None:
         return seen_rounds(question, fit.outcome, options())
     if question.profile.repeated_units:
@@ -46,7 +46,7 @@ def _scored_rounds(
 
 
 def joint_rounds(question: Question, model: Outcome | None) -> LogRounds:
-    """The rounds of a log used for shared weights, and the columns of tables about its arms."""
+    """The rounds of a log in the form that shared weights need, with columns for the requested arms."""
     profile, codes, log = question.profile, question.codes, question.profile.log
     own, every = profile.propensity, profile.propensities
     fixed = None if profile.fixed_in_time else weight_propensities.joint_propensities(question)

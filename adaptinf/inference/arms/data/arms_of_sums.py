@@ -1,4 +1,4 @@
-"""Arm means from sums by batch and arm: their estimates, and the limitations of sums."""
+"""Arm means from sums by batch and arm: the estimates, and what sums do not allow."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def refuse_rows() -> None:
-    """Refuse options for data by round, which sums do not contain."""
+    """Refuse options that need data by round, which sums do not contain."""
     raise InvalidForLog("keep_scores=True", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
 
 
 def outcome_of(question: Question, asked: Asked) -> Outcome:
-    """Outcome models that sums allow: means over earlier batches, with or without covariates."""
+    """The outcome model, which for sums must be means over earlier batches, with or without covariates."""
     if question.profile.repeated_units:
         return _fixed(question, asked)
     if isinstance(asked.outcome, Covariates):
@@ -56,7 +56,7 @@ def outcome_of(question: Question, asked: Asked) -> Outcome:
 
 
 def _fixed(question: Question, asked: Asked) -> Outcome:
-    """A prediction from before the trial, independent of the rewards of any unit: the centre of the sums."""
+    """The centre of the sums as prediction: it was fixed before the trial, so no unit's rewards affect it."""
     refuse_units(asked)
     if asked.ridge is not None or asked.outcome is not None:
         raise InvalidForLog("a user-supplied outcome model", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
@@ -72,7 +72,7 @@ def _named(asked: Asked) -> bool:
 
 
 def refuse_units(asked: Asked) -> None:
-    """Refuse means over earlier batches if they would use a unit's own earlier rewards."""
+    """Refuse means over earlier batches, which would include a unit's own earlier rewards."""
     if _named(asked):
         raise Refused(
             f"outcome={BATCH_MEAN!r}",
@@ -82,12 +82,12 @@ def refuse_units(asked: Asked) -> None:
 
 
 def weights_refusal(profile: LogProfile, weights: str) -> str:
-    """Why weights other than uniform ones are unavailable from sums; empty if they are available."""
+    """The reason why these weights cannot be computed from sums; empty if they can."""
     return first(claims.WEIGHTS_NEED, SumsWeightsFacts(profile, weights))
 
 
 def estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
-    """Estimates of arm means, with all inputs for tests and tables; by IPW if there is no outcome model."""
+    """Estimates of arm means, with the inputs of tests and tables; without an outcome model, by IPW."""
     sums = question.profile.sums
     assert sums is not None
     if sums.by_unit is not None and question.profile.repeated_units:
@@ -103,9 +103,9 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
 
 
 def events(question: Question, choice: Choice, model: Outcome | None) -> EventSums | None:
-    """Sums of uncommon rewards behind the means, or behind a difference; None unless rewards take two values.
+    """Sums of uncommon rewards from which means, or a difference, are computed; None if unavailable.
 
-    None also if units have several rounds.
+    The result is None if rewards do not take two values, or if units have several rounds.
     """
     profile, codes = question.profile, question.codes
     values, sums = profile.two_values, profile.sums
@@ -129,7 +129,7 @@ def events(question: Question, choice: Choice, model: Outcome | None) -> EventSu
 
 
 def _joint_coefficients(question: Question, model: Outcome | None, codes: IntArray) -> FloatArray:
-    """Coefficients of the arms' scores in their levels with shared weights; codes (k,), returns (B, k, k)."""
+    """Coefficients of arms' scores in levels with shared weights; codes (k,), returns (B, k, k)."""
     assert question.profile.sums is not None
     products = _products(question.profile.sums.cells, () if model is None else model.covariates)
     scores = _scores(products, question.profile.sums.cells, model)
@@ -140,7 +140,7 @@ def _joint_coefficients(question: Question, model: Outcome | None, codes: IntArr
 
 
 def batch_weights(question: Question, kind: str) -> FloatArray:
-    """Weights of batches, 0 if an arm (for a contrast, either arm) could not be chosen; (B, k)."""
+    """Weights of batches, shape (B, k); 0 if the arm (for a contrast, either arm) could not be chosen."""
     assert question.profile.sums is not None
     cells, codes = question.profile.sums.cells, question.codes
     possible = cells.possible[:, codes]
@@ -161,7 +161,7 @@ def batch_weights(question: Question, kind: str) -> FloatArray:
 
 
 def sample_means_of(cells: Cells) -> SampleMeans:
-    """Unweighted means of all arms; returns shapes (K,)."""
+    """Unweighted means of all arms, with arrays of shape (K,)."""
     total = cells.moments[0].sum(axis=1, keepdims=True)
     count = total[0, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -173,7 +173,7 @@ def sample_means_of(cells: Cells) -> SampleMeans:
 
 
 def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts, means and squared residuals of each arm in each batch, shapes (B, K)."""
+    """Counts, means and sums of squared residuals of each arm in each batch, shapes (B, K)."""
     count = cells.pulls
     above = cells.moments[0, 1] / np.where(count > 0.0, count, np.nan)
     inside = shifted(cells.moments[0], -np.nan_to_num(above))[2]
@@ -183,19 +183,19 @@ def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def read_from(profile: LogProfile) -> str:
-    """A sentence on the rows that were summed; empty for rows."""
+    """A sentence on the rows that were summed; empty for a log of rows."""
     read = profile.read_facts()
     return claims.READ(**read) if read else ""
 
 
 def notes(question: Question) -> list[str]:
-    """Assumptions of an estimate from sums beyond those of an estimate from rows."""
+    """Assumptions that an estimate from sums makes, but an estimate from rows does not."""
     assert question.profile.sums is not None
     return said(claims.FIT, SumsFacts(question, question.profile.sums), "note")
 
 
 def cautions(question: Question) -> list[str]:
-    """Reasons why numbers from sums may be less reliable than their label suggests."""
+    """Reasons why results from sums may be less reliable than their label suggests."""
     assert question.profile.sums is not None
     return said(claims.FIT, SumsFacts(question, question.profile.sums), "caution")
 
@@ -203,7 +203,7 @@ def cautions(question: Question) -> list[str]:
 def arm_forms(
     question: Question, weights: str, outcome: Outcome | None, below: str | None = None
 ) -> tuple[Products, Forms]:
-    """Contributions of rounds to the errors of arm means, or of their ratios to those of a denominator.
+    """The rounds' contributions to the errors of arm means or, with a denominator, of ratios of means.
 
     `outcome` is the outcome model of the fit, or None for inverse weighting alone.
     """
@@ -240,7 +240,7 @@ def arm_forms(
 
 
 def joint_means_of_sums(question: Question, outcome: Outcome | None) -> ScoreMeans:
-    """Means of arms with shared weights, from sums; without an outcome model, IPW means."""
+    """Arm means with shared weights, from sums; without an outcome model, by IPW."""
     assert question.profile.sums is not None
     cells, codes, augmented = question.profile.sums.cells, question.codes, outcome is not None
     cells = cells if augmented else cells.about(0.0)
@@ -254,14 +254,14 @@ def joint_means_of_sums(question: Question, outcome: Outcome | None) -> ScoreMea
 
 
 def _scores(products: Products, cells: Cells, outcome: Outcome | None) -> Scores:
-    """Scores using the outcome model of the fit, or inverse weighting alone."""
+    """Scores with the outcome model of the fit, or by inverse weighting alone."""
     covariates, penalty = ((), 1.0) if outcome is None else (outcome.covariates, outcome.penalty)
     places = range(products.size - len(covariates), products.size)
     return scores_of(products, cells.rounds, places, penalty, augmented=outcome is not None)
 
 
 def _batches(question: Question, products: Products, scores: Scores, *, augmented: bool) -> Batches:
-    """The batches with the propensities that determine the weights of pairs."""
+    """The batches, with the propensities that determine the weights of pairs of arms."""
     profile, codes = question.profile, question.codes
     assert profile.sums is not None
     cells = profile.sums.cells
@@ -276,7 +276,7 @@ def _batches(question: Question, products: Products, scores: Scores, *, augmente
 
 
 def _products(cells: Cells, names: tuple[str, ...]) -> Products:
-    """Sums restricted to products of the reward with the named columns."""
+    """Sums of products of the reward and the named columns only."""
     if names:
         assert cells.products is not None
         return cells.products.only(names)

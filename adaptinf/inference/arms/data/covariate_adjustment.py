@@ -1,7 +1,7 @@
-"""Covariate adjustment: pre-experiment columns explain part of the rewards and thus reduce errors.
+"""Covariate adjustment: columns from before the experiment explain part of the rewards, which reduces errors.
 
 The covariates enter the outcome model of AIPW, a ridge regression of the arm's earlier rewards that is fitted
-before each round, or each batch, so scores remain unbiased however the arms were chosen: this is CUPED with
+before each round or batch. Scores therefore remain unbiased however the arms were chosen. This is CUPED with
 coefficients from past data only.
 
 References
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any = None) -> Covariates:
-    """The context columns that a user named, one or several, and whether slopes vary by batch."""
+    """The covariates that the user named, and whether slopes are fitted before each batch."""
     named, problems = ((covariate,), []) if isinstance(covariate, str) else labels("covariate", covariate)
     if outcome is not None and not (isinstance(outcome, str) and outcome == BATCH_MEAN):
         problems.append(
@@ -69,7 +69,7 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any =
 
 
 def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
-    """Columns for which the sums contain products with rewards."""
+    """The named covariates, after a check that the sums contain their products with rewards."""
     lacking = [repr(name) for name in named if name not in sums.covariates]
     if lacking:
         raise InvalidForLog(
@@ -94,14 +94,14 @@ def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
 
 
 def _count_problems(named: Sequence[Any]) -> list[str]:
-    """Problems with the number of columns named."""
+    """Problems with the list of named columns: none, or repetitions."""
     if not named:
         return ["covariate names no column"]
     return [] if len(set(named)) == len(named) else ["covariate names a column more than once"]
 
 
 def _refuse_one_batch(subject: str, n_batches: int) -> None:
-    """Refuse slopes from earlier batches if there are none."""
+    """Refuse slopes from earlier batches if there is only one batch."""
     if n_batches < 2:
         raise InvalidForLog(
             f"{subject}(covariate=)",
@@ -111,14 +111,15 @@ def _refuse_one_batch(subject: str, n_batches: int) -> None:
 
 
 def covariates_refusal(profile: LogProfile) -> str:
-    """Why no regression on earlier rewards is possible; empty if one is."""
+    """The reason why no regression of earlier rewards is possible; empty if it is possible."""
     return OWN_PAST_TELLS() if profile.one_draw_a_unit else ""
 
 
 def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
-    """Verdict on a variant of AIPW with covariates, from that without; `given` is an argument of `fit`.
+    """Verdict on AIPW with covariates, from the verdict without; `given` is the argument of `fit`.
 
-    The expected length decreases with the share of the variance of all rewards that is `explained`.
+    The expected length decreases with `share`, the share of the variance of all rewards that covariates
+    explain.
     """
     name, rank = f"{verdict.name}, adjusted", just_before(verdict.rank)
     arguments = {**verdict.arguments, "covariate": given}
@@ -136,7 +137,7 @@ def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share:
 
 
 def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
-    """Share of the variance of all rewards, pooled over arms, that a regression on columns explains."""
+    """Share of the variance of rewards, pooled over arms, that a regression on the columns explains."""
     profile = profile_of(log)
     x, reward = context_matrix("recommend", log, names)[:, 1:], profile.rewards
     if log.arrays.observed is not None:
@@ -153,7 +154,7 @@ def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
 
 
 def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
-    """Results for AIPW with covariates in the outcome model, and variances relative to those without."""
+    """Results of AIPW with covariates, with variances relative to those without covariates."""
     subject = f"{type(model).__name__}.fit"
     found = covariates_of(subject, model.log, arguments["covariate"], arguments["outcome"])
     if arguments["estimator"] not in (None, "aipw"):
@@ -173,7 +174,7 @@ def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
 
 
 def _note(found: Covariates, ratio: FloatArray) -> str:
-    """A note on the reduction in variance; ratio has shape (k,)."""
+    """A note on the reduction in variance; ratio, the relative variances, has shape (k,)."""
     names, known = ", ".join(found.names), ratio[np.isfinite(ratio)]
     if not len(known):
         return claims.ADJUSTED(names=names)
@@ -183,15 +184,15 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
 
 
 ALARM = 5e-4
-"""P-value, times the numbers of arms and columns, below which a covariate is considered affected."""
+"""If the p-value times the number of comparisons is below this, arms are taken to differ in a covariate."""
 _LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
-"""Largest contribution of one round, in standard deviations, for a sum to count as normal; it is lower if the
-variance is estimated."""
+"""Largest contribution of one round, in standard deviations, for which a sum is treated as normal; the second
+value is for estimated variances."""
 _LEAST_ROUNDS = 100
 
 
 def moved_covariates(profile: LogProfile, names: Sequence[str]) -> Finding | None:
-    """Whether arms differ in covariates by more than their propensities explain; None if untestable."""
+    """Whether arms differ in covariates by more than propensities explain; None if this cannot be tested."""
     log, sums = profile.log, profile.sums
     if not names or not profile.knows_propensities or profile.estimated:
         return None
@@ -209,7 +210,7 @@ def moved_covariates(profile: LogProfile, names: Sequence[str]) -> Finding | Non
 
 
 class ControlTest(NamedTuple):
-    """For one covariate: the arm in which it differs most, by how much, and the adjusted p-value."""
+    """For one covariate: the arm that differs most, its standardised difference, and the adjusted p-value."""
 
     code: int
     z: float
@@ -228,20 +229,20 @@ def control_test(profile: LogProfile, name: str) -> ControlTest | None:
 
 
 def _tests(z: FloatArray) -> int:
-    """Number of comparisons (two arms give only one); z has shape (columns, K)."""
+    """Number of comparisons, which is one for each column if there are two arms; z has shape (columns, K)."""
     tested = int(np.isfinite(z).sum())
     return -(-tested // 2) if z.shape[1] == 2 else tested
 
 
 def _farthest(z: FloatArray) -> tuple[int, float]:
-    """The arm with the largest score, and that score; z has shape (columns, K)."""
+    """The arm with the score of largest absolute value, and the score; z has shape (columns, K)."""
     size = np.where(np.isfinite(z), np.abs(z), 0.0)
     column, code = np.unravel_index(int(size.argmax()), size.shape)
     return int(code), float(z[column, code]) if size[column, code] > 0.0 else 0.0
 
 
 def _of_rows(profile: LogProfile, name: str) -> FloatArray:
-    """Standardised sums of a covariate's columns by arm; (columns, K), NaN if they are not normal."""
+    """Standardised sums of a covariate's columns by arm, shape (columns, K); NaN if they are not normal."""
     log = profile.log
     rows = some_rounds(log.n_rounds, log.n_arms)
     values = np.column_stack([_ranks(x) for x in context_matrix("covariate", log, [name])[rows, 1:].T])
@@ -272,7 +273,7 @@ def _ranks(x: FloatArray) -> FloatArray:
 
 
 def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray, largest: float) -> float:
-    """A sum divided by its standard deviation, NaN if single rounds may dominate it; (T,), (T,), (T,)."""
+    """A sum divided by its standard deviation; NaN if a single round may dominate it; all arrays (T,)."""
     if len(away) < _LEAST_ROUNDS:
         return np.nan
     size = np.sqrt(away**2 @ spread)
@@ -282,7 +283,7 @@ def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray, largest
 
 
 def _of_cells(cells: Cells, name: str) -> FloatArray:
-    """Standardised sums of a covariate's columns by arm, from batches with constant propensities; (1, K)."""
+    """Standardised sums of a covariate by arm, from batches with constant propensities; shape (1, K)."""
     products = cells.products
     n_arms = cells.pulls.shape[1]
     if products is None or name not in products.names:

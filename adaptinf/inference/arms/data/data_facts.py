@@ -1,4 +1,4 @@
-"""Facts for claims about changing arms, missing or late rewards, releases, and sums."""
+"""Facts on which claims about changing arms, missing or late rewards, releases and sums depend."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class AvailabilityFacts:
-    """Rounds in which arms could be chosen, if one of them was sometimes unavailable.
+    """Facts about the rounds in which arms could be chosen, if one of the arms was sometimes unavailable.
 
-    If `levels` is true, arms share their weights, so that each mean refers to the rounds of all arms.
+    If `levels` is true, the arms share their weights, so each mean refers to the rounds of all arms.
     """
 
     def __init__(self, question: Question, *, levels: bool = False) -> None:
@@ -37,7 +37,7 @@ class AvailabilityFacts:
 
     @cached_property
     def _possible(self) -> BoolArray:
-        """Rounds that the estimate of each arm uses, shape (T, k); for sums batches, (B, k)."""
+        """The rounds (for sums, the batches) that the estimate of each arm uses, shape (T or B, k)."""
         return self.profile.possible(self.question.codes, jointly=self.question.contrast)
 
     @property
@@ -73,12 +73,12 @@ class AvailabilityFacts:
 
     @property
     def _undealt(self) -> BoolArray:
-        """Rounds that each arm's estimate uses after the initial ones assigned by a fixed schedule."""
+        """The rounds that each arm's estimate uses, except initial rounds assigned by a fixed schedule."""
         return self._possible[dealt_rounds(self.profile) :]
 
     @property
     def _unjoined(self) -> BoolArray:
-        """Rounds from the same set before an arm joined; the later rounds are not selected by rewards."""
+        """The rounds of `_undealt` before an arm joined; later rounds are not selected by rewards."""
         undealt, design = self._undealt, self.profile.log.design
         joined = {} if design is None else dict(design.parameters.get(ADDED, ()))
         if not joined or len(self._possible) != self.profile.log.n_rounds:
@@ -95,7 +95,7 @@ class AvailabilityFacts:
 
     @cached_property
     def elsewhere_found(self) -> Finding | None:
-        """Whether the difference between two arms changes when a third is unavailable; None if untestable."""
+        """Whether two arms differ by another amount when a third is unavailable; None if not testable."""
         found = differs_elsewhere(self.profile, np.asarray(self.question.codes))
         if found is None:
             return None
@@ -161,11 +161,11 @@ def _leaves(possible: BoolArray) -> bool:
 
 
 _DIFFERENT = 0.01
-"""P-value below which arms are reported to differ in their shares of missing rewards."""
+"""Arms are reported to differ in their shares of missing rewards if the p-value is below this threshold."""
 
 
 def shares_of(log: AdaptiveLog) -> dict[str, str]:
-    """Number of missing rewards, by arm."""
+    """The share and the number of missing rewards for each arm."""
     observed = log.arrays.observed
     if observed is None:
         return {}
@@ -179,7 +179,7 @@ def shares_of(log: AdaptiveLog) -> dict[str, str]:
 
 
 FILLED = "rewards that were observed"
-"""The key under which a log with replaced missing rewards records which rewards were observed."""
+"""Key under which a log whose missing rewards were replaced records which rewards were observed."""
 
 
 def at_one_end(log: AdaptiveLog, values: float | Mapping[Any, float]) -> AdaptiveLog:
@@ -195,10 +195,10 @@ def was_filled(log: AdaptiveLog) -> bool:
 
 
 class MissingRewardsFacts:
-    """Facts on scores for rounds whose reward is observed and known.
+    """Facts about scores that use only rounds whose rewards are observed and known.
 
-    `used` and `left_out` are the contexts that define strata of the observed shares, and those with too many
-    values; `ready` (T, k) marks the rounds with a weight.
+    The contexts in `used` define strata of the observed shares; those in `left_out` have too many values.
+    `ready`, with shape (T, k), marks the rounds that have a weight.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class MissingRewardsFacts:
 
     @property
     def estimates_shares(self) -> bool:
-        """Whether no probabilities of observing a reward are stated."""
+        """Whether the probabilities of observing a reward are estimated, because none are stated."""
         return self.log.arrays.observed is not None and self.log.arrays.observation is None
 
     @property
@@ -271,7 +271,7 @@ class ReleasedPairFacts:
 
     @property
     def contexts_found(self) -> None:
-        """None, because a table of releases shows nothing that requires rows."""
+        """None, because a table of releases cannot show findings that require rows."""
 
     @property
     def means_stay(self) -> bool:
@@ -287,11 +287,11 @@ class ReleasedPairFacts:
 
 
 _FEW_IN_A_BATCH = 10
-"""Number of an arm's rounds in a batch below which its share is a poor estimate of its propensity."""
+"""Number of an arm's rounds in a batch below which its share estimates its propensity poorly."""
 
 
 class SumsWeightsFacts:
-    """Facts on weights that may be unavailable for sums."""
+    """Facts about weights that may not be available for sums."""
 
     def __init__(self, profile: LogProfile, weights: str) -> None:
         self.profile, self.weights = profile, weights
@@ -311,7 +311,7 @@ class SumsWeightsFacts:
 
 
 class SumsFacts:
-    """Facts on estimates of arm means from sums."""
+    """Facts about estimates of arm means from sums."""
 
     def __init__(self, question: Question, sums: Sums) -> None:
         self.question, self.profile, self.sums = question, question.profile, sums

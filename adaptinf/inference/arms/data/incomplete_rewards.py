@@ -1,4 +1,4 @@
-"""Missing or late rewards: predictions and scores from rewards that are known, and bounds.
+"""Missing or late rewards: predictions and scores that use only known rewards, and bounds.
 
 References
 ----------
@@ -49,14 +49,15 @@ if TYPE_CHECKING:
 
 _MOST_STRATA = 50
 _ROUNDS_A_CELL = 20
-"""Smallest average number of rounds of one arm per stratum."""
+"""Smallest average number of rounds for each combination of an arm and a stratum."""
 
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
-    """Predictions from rewards observed and known in time, with observation probabilities.
+    """Predictions from rewards that were observed and known in time, with probabilities of observation.
 
-    They are running means or running regressions. If rewards are missing, the regressions have an intercept
-    for each arm and stratum of the observed shares, so their residuals average 0 in each, as for the mean.
+    The predictions are running means or running regressions. If rewards are missing, the regressions have an
+    intercept for each arm and each stratum of the observed shares, so that the residuals average 0 in each of
+    these, as those of the mean do.
     """
     profile, codes = question.profile, question.codes
     log = profile.log
@@ -119,18 +120,18 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
 
 
 def _shares(past: PastRewards, action: IntArray, codes: IntArray) -> FloatArray:
-    """Share of the earlier rewards of each round's arm that were observed, 1 for arms not requested; (T,)."""
+    """Share of the earlier rewards of each round's arm that were observed, shape (T,); 1 for other arms."""
     mine = action[:, None] == codes[None, :]
     return np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
 
 
 def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) -> ArmScores:
-    """Scores and weights for the arms' rounds."""
+    """Scores and weights that use only observed and known rewards."""
     return _scored(question, model, options)[0]
 
 
 def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -> ScoreMeans:
-    """Estimates of the arms' means."""
+    """Estimates of the arm means from observed and known rewards."""
     scored, reward, propensity = _scored(question, model, options)
     every, log = _every(question), question.profile.log
     every = None if every is None else every[:, question.codes]
@@ -142,7 +143,7 @@ def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -
 def _scored(
     question: Question, model: Outcome, options: Mapping[str, Any]
 ) -> tuple[ArmScores, FloatArray, FloatArray]:
-    """Scores, rewards (the first one if missing), and propensities times probabilities of observation."""
+    """Scores, rewards (missing ones set to the first), and propensities times observation probabilities."""
     arrays, codes, seen = question.profile.log.arrays, question.codes, model.seen
     assert arrays.propensity is not None
     assert seen is not None
@@ -154,7 +155,7 @@ def _scored(
 
 
 def _every(question: Question) -> FloatArray | None:
-    """Propensities of all arms, as far as they are known, shape (T, K)."""
+    """Propensities of all arms, as far as they are known; shape (T, K)."""
     known = question.profile.log.arrays.propensities
     return question.profile.partial_propensities if known is None else known
 
@@ -162,7 +163,7 @@ def _every(question: Question) -> FloatArray | None:
 def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     """A model's results with missing rewards set to their lowest and to their highest value.
 
-    The rewards of a control, which are subtracted, are set to the other end.
+    A control's rewards, which are subtracted, are set to the opposite end.
     """
     log, opposed = model.log, (getattr(model, "control", None),)
     assert log.reward_range is not None

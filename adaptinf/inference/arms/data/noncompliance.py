@@ -1,4 +1,4 @@
-"""The effect of the arms received, as opposed to the arms assigned.
+"""The effect of the arms that participants received, as opposed to those that were assigned.
 
 References
 ----------
@@ -34,7 +34,7 @@ _USUAL_ALPHA = 0.05
 
 
 def received_effect(model: ContrastModel, arguments: Mapping[str, Any]) -> Results:
-    """The effect of receiving treatment rather than control, with assignment as the instrument."""
+    """The effect of receiving the treatment rather than the control, with assignment as the instrument."""
     _check_received(model, arguments)
     asked = {**arguments, "estimand": "assigned", "estimator": "aipw", "keep_scores": True}
     effect = model.fit(**asked)
@@ -87,7 +87,7 @@ def _check_received(model: ContrastModel, arguments: Mapping[str, Any]) -> None:
 
 
 def _received_problem(model: ContrastModel) -> str:
-    """Why a log does not identify the effect of receipt; empty if it does."""
+    """The reason why a log does not identify the effect of the received arms; empty if it does."""
     log = model.log
     arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
     if arrays.received is None:
@@ -106,7 +106,7 @@ def _received_problem(model: ContrastModel) -> str:
 
 
 def _share_log(model: ContrastModel) -> AdaptiveLog:
-    """The log with rewards replaced by 1 in rounds that received the treatment and by 0 in others."""
+    """The log with rewards of 1 in the rounds in which the treatment was received, and 0 in the others."""
     assert model.log.arrays.received is not None
     received = model.log.arrays.received == model.log.arms.index(model.treatment)
     return with_rewards(model.log, received.astype(np.float64), (0.0, 1.0))
@@ -119,7 +119,7 @@ def _influence(result: Results) -> Any:
 
 
 def set_cautions(reference: AndersonRubinReference) -> list[str]:
-    """A caution with the 95% confidence set if it is not a bounded interval."""
+    """A caution that states the 95% confidence set, if it is not a bounded interval."""
     found = reference.confidence_set(math.log(_USUAL_ALPHA))
     if len(found) == 1 and np.isfinite(found[0]).all():
         return []

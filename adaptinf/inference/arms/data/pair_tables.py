@@ -1,4 +1,4 @@
-"""Contrasts of several arms with one control: scores of all pairs from one pass over the rounds."""
+"""Contrasts of several arms with one control: the scores of all pairs are computed in one pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """The pairs of a table, and whether one pass suffices for them; codes (P, 2), the control last."""
+    """The pairs of a table; codes has shape (P, 2), and the second column is the control."""
 
     profile: LogProfile
     codes: IntArray
@@ -28,14 +28,14 @@ class PairTable:
     def means(
         self, profile: LogProfile, pair: IntArray, weights: str | None, model: Outcome | None
     ) -> ScoreMeans | None:
-        """Estimates of both means of one of the pairs; None if one pass is not enough for all; pair (2,)."""
+        """Estimates of both means of a pair, from one pass for all pairs; None if that is not possible."""
         if not self.at_once or profile is not self.profile or not self._serves(weights, model):
             return None
         place = int(np.flatnonzero(self.codes[:, 0] == pair[0])[0])
         return self._of(weights, running=model is not None)[place]
 
     def _serves(self, weights: str | None, model: Outcome | None) -> bool:
-        """Whether one pass is enough: for long logs, running means, and weights from rounds themselves."""
+        """Whether a single pass is used: for long logs, running means, and weights known in each round."""
         profile = self.profile
         if profile.sums is not None or profile.propensities is None or profile.repeated_units:
             return False
@@ -46,7 +46,7 @@ class PairTable:
         return weights == "uniform" or (weights == "combined" and self._by_rounds())
 
     def _by_rounds(self) -> bool:
-        """Whether every pair's combined weights are based on the rounds' own propensities."""
+        """Whether the combined weights of every pair are based on the propensities of the same round."""
         profile = self.profile
         batched = profile.log.arrays.batch is not None
         settled = batched and profile.fixed_before_contexts[np.unique(self.codes)].all()

@@ -1,10 +1,10 @@
-"""Ratio metrics, such as revenue per order: an arm's mean reward divided by its mean of another outcome.
+"""Ratio metrics, such as revenue per order: an arm's mean reward over its mean of another outcome.
 
 Both means use the same estimator and the same weights. By the delta method, the error of their ratio R =
-mean(y) / mean(z) is that of the mean of R + (y - R z) / mean(z), the linearised rewards: the estimator is
-applied to these, and all results for means of rewards, including the distributions of their errors, also
-apply to ratios. If all denominators are 1, these are the rewards themselves. Errors of inverse weighting are
-computed from the scores of both columns.
+mean(y) / mean(z) is that of the mean of the linearised rewards R + (y - R z) / mean(z). The estimator is
+therefore applied to the linearised rewards, and all results for means of rewards, including those on the
+distributions of errors, also hold for ratios. If all denominators are 1, the linearised rewards are the
+rewards themselves. For inverse weighting, errors are computed from the scores of both columns.
 
 References
 ----------
@@ -46,24 +46,24 @@ if TYPE_CHECKING:
 
 
 FEWEST_ROUNDS = 20
-"""Number of rounds with a positive denominator below which an arm has no ratio."""
+"""Smallest number of rounds with a positive denominator for which an arm has a ratio."""
 FEWEST_ERRORS = 3.0
-"""Distance of the mean denominator from 0, in standard errors, below which an arm has no ratio."""
+"""Smallest distance of the mean denominator from 0, in standard errors, for which an arm has a ratio."""
 CLOSE = 10.0
 """Distance of the mean denominator from 0, in standard errors, below which a caution is given."""
 _ROUNDING = 1e-13
-"""Relative size below which a residual is only rounding error in a difference."""
+"""Relative size below which a residual is regarded as rounding error."""
 _CONSTANT = 1e-14
 """Variance of rewards, relative to their mean square, below which they are treated as constant."""
 
 
 Rows = Mapping[str, FloatArray]
-"""Scores, weights and contributions to errors, shape (T, k) each, or (units, k)."""
+"""Scores, weights and contributions to errors; each has shape (T, k), or (units, k)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratio:
-    """Ratios for k arms, the mean denominators, and the scores of both; value and bottom have shape (k,)."""
+    """Ratios and mean denominators of k arms, shape (k,), and the scores of numerators and denominators."""
 
     value: FloatArray
     bottom: FloatArray
@@ -73,7 +73,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummedDenominator:
-    """An additional column of sums whose mean divides the mean reward."""
+    """A denominator from sums: an additional column, by whose mean the mean reward is divided."""
 
     name: str
 
@@ -120,7 +120,7 @@ class SummedDenominator:
         return replace(question, profile=SummedRatioProfile(found, question.profile))
 
     def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
-        """The fit to linearised rewards, with errors from the scores of both columns."""
+        """The fit to linearised rewards, with errors computed from the scores of both columns."""
         if _sums(question).shares:
             return fit
         products, forms = arm_forms(question, str(fit.choice.weights), fit.outcome, self.name)
@@ -133,13 +133,13 @@ class SummedDenominator:
         return replace(fit, covariance=covariance, skewness=skewness)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """Text for the column of rewards, whose name the sums do not contain."""
+        """What to call the rewards, whose column name the sums do not contain."""
         return "reward"
 
     def positive(self, question: Question) -> FloatArray:
-        """Lower bound on each arm's rounds with a denominator above 0; shape (k,).
+        """Lower bound on each arm's number of rounds with a positive denominator, shape (k,).
 
-        If these rounds were not counted, there are at least sum(z)^2 / sum(z^2).
+        If these rounds were not counted, there are at least sum(z)^2 / sum(z^2) of them.
         """
         products = _products(question)
         place = self._place(question)
@@ -156,7 +156,7 @@ class SummedDenominator:
 
 
 class SummedRatioProfile(SumsProfile):
-    """Facts for sums of linearised rewards; outcomes are rare if those of the original rewards are rare."""
+    """Facts for sums of linearised rewards, which count as rare if the original rewards are rare."""
 
     def __init__(self, sums: Sums, own: LogProfile) -> None:
         super().__init__(sums)
@@ -173,7 +173,7 @@ class SummedRatioProfile(SumsProfile):
 
 
 def summed_denominator(subject: str, sums: Sums, given: Any) -> SummedDenominator:
-    """The denominator with this name, for which the sums have products with rewards."""
+    """The denominator with this name; refused if the sums lack its products with rewards."""
     if not isinstance(given, str):
         problem = f"denominator must name a column with sums, got {type(given).__name__}"
         raise ParameterError(subject, [problem])
@@ -196,23 +196,23 @@ def _sums(question: Question) -> Sums:
 
 
 def _products(question: Question) -> Products:
-    """Sums of products of rewards with additional columns, which are present if there is a denominator."""
+    """Sums of products of rewards with additional columns, which exist whenever there is a denominator."""
     products = _sums(question).cells.products
     assert products is not None
     return products
 
 
 def _of_cells(sums: Sums, cells: Cells) -> Sums:
-    """The sums with the rewards replaced, and only the facts that follow from the new ones."""
+    """The sums with new rewards, without stored facts that depend on the old rewards."""
     other = copy(sums)
     other.cells, other.reward_range, other.kept = cells, None, {}
     return other
 
 
 def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
-    """Cells with linear combinations of v instead of rewards, minus a centre.
+    """Cells in which rewards are replaced by linear combinations of v, minus a centre.
 
-    Shapes: change (D, D, 1, K or 1), whose row 1 contains the combination.
+    `change` has shape (D, D, 1, K or 1), and its row 1 contains the coefficients.
     """
     products = cells.products
     assert products is not None
@@ -235,20 +235,20 @@ def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundsDenominator:
-    """A denominator by round; values have shape (T,)."""
+    """A denominator with a value for each round; values has shape (T,)."""
 
     name: str
     values: FloatArray
 
     def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
-        """Refuse nothing, because rows contain every product."""
+        """Refuse no covariates, because all products can be computed from rows."""
 
     def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
-        """The fit to linearised rewards, with errors from the scores of both columns."""
+        """The fit to linearised rewards, with errors computed from the scores of both columns."""
         return _by_scores(fit, ratio)
 
     def reward_name(self, log: AdaptiveLog) -> str:
-        """Text for the column of rewards, by the user's name."""
+        """The user's name for the column of rewards."""
         return next((str(name) for name, canonical in log.columns.items() if canonical == "reward"), "reward")
 
     def under(self, question: Question) -> Question:
@@ -262,18 +262,18 @@ class RoundsDenominator:
         return replace(question, profile=RatioProfile(with_rewards(log, linear), question.profile))
 
     def positive(self, question: Question) -> FloatArray:
-        """Each arm's rounds with a denominator above 0, shape (k,)."""
+        """Each arm's number of rounds with a positive denominator, shape (k,)."""
         log = question.profile.log
         count = np.bincount(log.arrays.action[self.values > 0.0], minlength=log.n_arms)
         return np.asarray(count[question.codes], dtype=np.float64)
 
 
 Denominator = RoundsDenominator | SummedDenominator
-"""The column whose mean divides the mean reward."""
+"""The column by whose mean the mean reward is divided."""
 
 
 class RatioProfile(LogProfile):
-    """Facts for a log with linearised rewards; its outcomes are rare if those of the log itself are rare."""
+    """Facts for a log with linearised rewards, which count as rare if the log's own rewards are rare."""
 
     def __init__(self, log: AdaptiveLog, own: LogProfile) -> None:
         super().__init__(log)
@@ -289,9 +289,10 @@ class RatioProfile(LogProfile):
 def read_denominator(
     subject: str, log: AdaptiveLog | Sums, given: Any, keep: BoolArray | None = None
 ) -> Denominator:
-    """The denominator of a ratio metric, from sums or by round; given is (T,) or a name, keep is (T,).
+    """The denominator of a ratio metric, from sums or by round.
 
-    The log is complete, and `keep` marks the rounds used.
+    `given` is the name of a column or an array of shape (T,), where T is the number of all rounds of the log;
+    `keep`, also with shape (T,), marks the rounds that are used.
     """
     if isinstance(log, Sums):
         return summed_denominator(subject, log, given)
@@ -301,7 +302,7 @@ def read_denominator(
 def denominator_by_round(
     subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None = None
 ) -> RoundsDenominator:
-    """The denominator by round; shapes as above."""
+    """The values of the denominator by round; the arguments are those of `read_denominator`."""
     if log.arrays.observed is not None:
         raise InvalidForLog(
             f"{subject}(denominator=)",
@@ -332,7 +333,7 @@ def _problems(values: FloatArray | None, n_rounds: int) -> list[str]:
 def with_rewards(
     log: AdaptiveLog, reward: FloatArray, reward_range: tuple[float, float] | None = None
 ) -> AdaptiveLog:
-    """The log with other rewards, keeping only facts that follow from these; reward has shape (T,)."""
+    """The log with other rewards, without stored facts that depend on the old ones; reward (T,)."""
     other = copy(log)
     other.arrays = replace(log.arrays, reward=reward)
     other.reward_range, other.kept, other._frame = reward_range, {}, None
@@ -340,7 +341,7 @@ def with_rewards(
 
 
 def ratio_question(question: Question, below: RoundsDenominator) -> Question:
-    """The question with each linearised reward's contribution to the overall ratio, regardless of the arm."""
+    """The question with contributions to the overall ratio, which ignores arms, in place of rewards."""
     log, none = question.profile.log, np.full(len(question.codes), np.nan)
     ratio = log.arrays.reward.sum() / below.values.sum()
     added = linearised(log, below.values, none, none, question.codes) - ratio
@@ -357,7 +358,7 @@ def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
 def ratio_fit(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
-    """Ratios of means from the fit to the rewards, and their question, with linearised rewards."""
+    """The fit to the rewards converted to ratios of means, and the question with linearised rewards."""
     _check(method, asked)
     if isinstance(asked.outcome, Covariates):
         below.refuse_unknown(question, asked.outcome)
@@ -389,10 +390,10 @@ def ratio_fit(
 def linearised(
     log: AdaptiveLog, below: FloatArray, ratio: FloatArray, bottom: FloatArray, codes: IntArray
 ) -> FloatArray:
-    """Rewards R + (y - R z) / mean(z), each with the ratio and mean denominator of its own arm.
+    """Rewards R + (y - R z) / mean(z), each with the ratio and the mean denominator of its own arm.
 
-    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms that have no ratio, or were not
-    requested, are given that of all rounds.
+    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). For arms that have no ratio, or were not
+    requested, the ratio of all rounds is used.
     """
     reward, action = log.arrays.reward, log.arrays.action
     overall, level = reward.sum() / below.sum(), below.mean()
@@ -408,7 +409,7 @@ def linearised(
 
 
 def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
-    """The fit to linearised rewards, with errors from the scores of both columns."""
+    """The fit to linearised rewards, with errors computed from the scores of both columns."""
     top, under = ratio.rows()
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = {
@@ -428,7 +429,7 @@ def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
 
 
 def _check(method: ArmMethod, asked: Asked) -> None:
-    """Refuse methods that do not estimate arm means, and outcome models that predict only rewards."""
+    """Refuse methods that do not estimate arm means, and outcome models that do not predict denominators."""
     if method.contrast_only:
         raise InvalidForLog(
             f"denominator= with {method.name}",
@@ -444,7 +445,7 @@ def _check(method: ArmMethod, asked: Asked) -> None:
 
 
 def without_ratio(question: Question, bottom: ArmFit, below: Denominator) -> dict[str, str]:
-    """Arms that have no ratio, with reasons."""
+    """The arms that have no ratio, with the reasons."""
     found: dict[str, str] = {}
     each = zip(bottom.labels, below.positive(question), bottom.estimate, bottom.std_error, strict=True)
     for label, n, mean, error in each:
@@ -466,7 +467,7 @@ def rather_near_zero(bottom: ArmFit, below: Denominator, refused: Mapping[str, s
 
 
 def _note(profile: LogProfile, below: Denominator, bottom: ArmFit) -> str:
-    """Description of the estimand and its denominator."""
+    """A note that describes the estimand and its denominator."""
     means = ", ".join(
         f"{label} {mean:.4g} ({error:.2g})"
         for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)

@@ -1,4 +1,4 @@
-"""Propensities used for the weights of rounds: the rounds' own, or those of earlier rounds."""
+"""The propensities on which the weights of rounds are based: the rounds' own, or those of earlier rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _MOST_TURNS = 4
-"""Number of changes in an arm's availability that can be explained by joining, leaving and returning."""
+"""Largest number of changes in an arm's availability that are explained by joining, leaving and returning."""
 
 
 def changes_often(possible: BoolArray) -> bool:
@@ -34,7 +34,7 @@ def changes_often(possible: BoolArray) -> bool:
 
 
 def pair_weights(question: Question) -> FloatArray:
-    """Combined weights, shape (T,): from each round's own propensities, or from the previous batch's."""
+    """Combined weights, shape (T,), from the round's own propensities or those of the previous batch."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
     fixed = fixed_by(question)
@@ -49,7 +49,7 @@ def pair_weights(question: Question) -> FloatArray:
 
 
 def joint_propensities(question: Question) -> FloatArray | None:
-    """Propensities for joint weights before the context is known, shape (T, k); None for the round's own."""
+    """Propensities for joint weights, known before the context, shape (T, k); None for the round's own."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
     fixed = fixed_by(question)
@@ -64,7 +64,7 @@ def joint_propensities(question: Question) -> FloatArray | None:
 
 
 def lagged_sqrt_weights(question: Question) -> FloatArray | str:
-    """Square roots of earlier propensities, shape (T, k); the name of the weights if no array is needed."""
+    """Square roots of earlier propensities, shape (T, k), or only the weights' name if that is enough."""
     profile, every = question.profile, question.profile.propensities
     if every is None or not profile.repeated_units:
         return LAGGED
@@ -73,12 +73,12 @@ def lagged_sqrt_weights(question: Question) -> FloatArray | str:
 
 
 def _one_cell(propensities: FloatArray) -> IntArray:
-    """All rounds as one group; propensities (T, k), returns (T,)."""
+    """The code of a single group that contains all rounds; takes propensities (T, k), returns (T,)."""
     return np.zeros(len(propensities), dtype=np.int64)
 
 
 def fixed_propensities(question: Question) -> str:
-    """A phrase stating which propensities determine the weight of a pair."""
+    """A phrase that states which propensities determine the weights of a pair of arms."""
     fixed = fixed_by(question)
     if fixed == "round":
         return SAME_ROUND()
@@ -88,11 +88,11 @@ def fixed_propensities(question: Question) -> str:
 
 
 def fixed_by(question: Question) -> Fixed | Literal["availability"]:
-    """The source of the propensities that determine a pair's weight before a context, logged or not.
+    """Which propensities determine the weight of a pair before any context, logged or not, is known.
 
-    If contexts may affect propensities, weights computed from these would change the mix of contexts. If an
-    arm's availability seldom changes, it is treated as following the calendar: the weights of a table are
-    then uniform over the rounds that two arms have in common.
+    If contexts may affect propensities, weights computed from the round's own propensities would change the
+    mix of contexts. If an arm's availability seldom changes, it is assumed to follow the calendar; the
+    weights of a table are then uniform over the rounds in which both arms of a pair were available.
     """
     profile, codes = question.profile, question.codes
     if profile.fixed_in_time:

@@ -1,1 +1,1 @@
-"""Facts for claims about arm means: about any method, sample means, and inverse weighting."""
+"""Facts on which claims about arm means depend: for any method, sample means, and inverse weighting."""

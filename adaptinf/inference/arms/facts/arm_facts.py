@@ -1,4 +1,4 @@
-"""Facts for claims about any method for arm means: about a log, and about a fit."""
+"""Facts on which claims about any method for arm means depend, for a log and for a fit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 _SHORT = 200
-"""Number of rounds up to which the exact distribution of a two-arm trial takes only seconds."""
+"""Largest number of rounds for which the exact distribution of a two-arm trial is computed in seconds."""
 
 
 def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
-    """Calls to the exact test and interval for a short two-arm trial with 0/1 rewards; otherwise None."""
+    """Code for the exact test and interval, if this is a short two-arm trial with 0/1 rewards; else None."""
     log = profile.log
     short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and profile.sums is None
     if not (short and profile.binary and profile.adaptive):
@@ -32,7 +32,7 @@ def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
 
 
 class ArmFacts(Fitted["ArmFit"], ConstantMeans):
-    """Facts for a question, and for a fit with one kind of test; without a fit, for a row of `recommend`."""
+    """Facts about a question and about a fit with a given test; without a fit, for a row of `recommend`."""
 
     def __init__(self, question: Question, fit: ArmFit | None = None, test: str = "") -> None:
         self.question, self.profile = question, question.profile
@@ -67,7 +67,7 @@ class ArmFacts(Fitted["ArmFit"], ConstantMeans):
 
     @property
     def _lacking_numbers(self) -> list[tuple[str, float, bool]]:
-        """Arms without an estimate or a standard error: their pulls, and whether they have an estimate."""
+        """Arms without an estimate or standard error, with their pulls and whether they have an estimate."""
         fit = self.fit
         unknown = np.isnan(fit.estimate)
         lacking = (np.isnan(fit.std_error) | unknown | (fit.pulls == 0)).nonzero()[0].tolist()
@@ -79,7 +79,7 @@ class ArmFacts(Fitted["ArmFit"], ConstantMeans):
 
     @property
     def _weighed(self) -> list[tuple[str, float, bool]]:
-        """Arms that lack either number, for tests that use both; tests based on counts do not need them."""
+        """The same arms for tests that need both numbers; tests based on counts need neither."""
         return [] if self.test in ("exact", "few") else self._lacking_numbers
 
     @property

@@ -1,4 +1,4 @@
-"""Facts for claims about sample means: about a log, and about a fit."""
+"""Facts on which claims about sample means depend, for a log and for a fit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from adaptinf.log import Stability
 
 STABLE_ENOUGH = 0.1
-"""Coefficient of variation of simulated arm counts below which they are considered stable."""
+"""Simulated arm counts are considered stable if their coefficient of variation is below this threshold."""
 _PATIENCE = 2.0
-"""Largest ratio of the lengths of exact and ALEE intervals at which exact intervals still come first."""
+"""Exact intervals come first if they are at most this many times as long as those of ALEE."""
 _USUAL_ALPHA = 0.05
 
 
 def length_ratio(question: Question, correction: Correction) -> float:
-    """Length of corrected intervals relative to those of ALEE, based only on pull counts."""
+    """Length of corrected intervals relative to those of ALEE, computed from pull counts alone."""
     log = question.profile.log
     z = float(normal_quantile(correction.level(math.log(_USUAL_ALPHA)) - math.log(2.0)))
     usual = float(normal_quantile(math.log(_USUAL_ALPHA / 2.0)))
@@ -51,7 +51,7 @@ def holds(question: Question, test: str, correction: Correction | None) -> bool:
 
 
 class SampleFacts(ArmFacts):
-    """Facts about unadjusted sample means; with a fit, also facts for its statements."""
+    """Facts about unadjusted sample means and, if there is a fit, about the fit."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def means_stay(self) -> bool:
-        """Whether an arm's rounds may be spread unevenly; its mean is then biased by drift."""
+        """Whether an arm's rounds may be unevenly distributed over time, so that drift biases its mean."""
         return self.profile.adaptive or self.profile.shares_move
 
     @property
@@ -101,7 +101,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def _by_design(self) -> Stability | None:
-        """The implication of the design, if no counts were simulated."""
+        """What the design implies about the stability of counts, if none were simulated."""
         return self.profile.stability if self.profile.adaptive and not self.simulated else None
 
     @property
@@ -186,17 +186,17 @@ class SampleFacts(ArmFacts):
 
     @property
     def _visibly_moved(self) -> dict[str, Any]:
-        """How shares changed, if there are no propensities that could account for the change."""
+        """How the arms' shares changed, if there are no propensities that explain the change."""
         return {} if self.moved_with_propensities else {"moved": self.shares_moved, "p": MOVED}
 
     @property
     def propensities_right(self) -> list[str]:
-        """The assumption if arms with constant propensities are treated as random samples."""
+        """The assumption made if arms with constant propensities are treated as random samples."""
         return said((propensities.RIGHT,), self) if self.profile.constant_propensities else []
 
 
 class ExactFacts(SampleFacts):
-    """Facts for exact binomial tests."""
+    """Facts on which claims about exact binomial tests depend."""
 
     @property
     def not_binary(self) -> bool:
@@ -204,7 +204,7 @@ class ExactFacts(SampleFacts):
 
 
 class CorrectedFacts(SampleFacts):
-    """Facts for the columns corrected for adaptive collection."""
+    """Facts for the columns that are corrected for adaptive collection."""
 
     def __init__(self, question: Question) -> None:
         super().__init__(question, correction=question.profile.correction)
@@ -231,7 +231,7 @@ class CorrectedFacts(SampleFacts):
 
     @property
     def binary(self) -> bool:
-        """Whether the method is exact, and not only asymptotically valid."""
+        """Whether rewards take two values, so that the method is exact rather than asymptotic."""
         return compared(self.question).binary
 
     @property

@@ -1,4 +1,4 @@
-"""Facts for claims about inverse propensity weighting: for a log with given weights, and for a fit."""
+"""Facts on which claims about inverse weighting depend, for a log with given weights and for a fit."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ COMMON = "combined"
 OWN = ("two-point", "sqrt")
 """Separate weights for each arm."""
 _FEW_ARMS = 3
-"""Number of arms up to which every pair is compared, in any log that fits in memory."""
+"""Largest number of arms for which all pairs are compared in any log that fits in memory."""
 
 
 class WeightedFacts(ArmFacts):
-    """Facts for claims; without a fit, for a row of `recommend` with one kind of weights."""
+    """Facts about inverse weighting with given weights; without a fit, for a row of `recommend`."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _against_one(self) -> bool:
-        """Whether there are too many arms in too many rounds to compare every pair."""
+        """Whether there are too many arms and rounds for a comparison of every pair."""
         size = len(self.question.codes)
         return size > _FEW_ARMS and too_many(size, self.profile.n_pieces)
 
@@ -256,7 +256,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def lagged(self) -> dict[str, str]:
-        """Whether each arm's weight uses the propensities of the previous round."""
+        """Whether each arm's weights are based on the propensities of the previous round."""
         return {"by": ROUND_BEFORE()} if self.is_sqrt and lags(self.question) else {}
 
     @property
@@ -270,7 +270,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def _may_drift(self) -> bool:
-        """Whether means are not declared to be constant: under hourly drift, even equal arms would differ."""
+        """Whether means may drift, which by the hour would make even equal arms appear different."""
         return self.means_stay and not self.stationary
 
     @property
@@ -285,7 +285,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def difference_moves(self) -> dict[str, float]:
-        """P-value for a difference that changes, which weights based on propensities average differently."""
+        """P-value of a change in the difference over time, whose average would depend on the weights."""
         question = self.question
         shared = question.contrast and self.is_combined and not self.profile.repeated_units
         if not shared or np.any(self.fit.pulls == 0.0):
@@ -313,5 +313,5 @@ class WeightedFacts(ArmFacts):
 
 
 def lags(question: Question) -> bool:
-    """Whether each arm's weight uses the propensities of the previous round."""
+    """Whether each arm's weights are based on the propensities of the previous round."""
     return not question.profile.fixed_before_contexts[question.codes].all()

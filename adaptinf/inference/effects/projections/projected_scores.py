@@ -63,7 +63,7 @@ class ProjectionResults(Results):
     projection: Projection
 
     def predict(self, frame: Any, alpha: float = 0.05) -> pd.DataFrame:
-        """Effects at given covariates.
+        """Predict effects at given covariates.
 
         Parameters
         ----------
@@ -75,9 +75,8 @@ class ProjectionResults(Results):
         Returns
         -------
         DataFrame
-            Columns effect, std_error, low and high. The intervals, by Student's t, are for the value of the
-            projection, one at a time; if the formula does not hold exactly, this is not the effect at those
-            covariates.
+            Columns effect, std_error, low and high. Each interval, by Student's t, is for a single value of
+            the projection. If the formula does not hold exactly, this is not the effect at those covariates.
 
         Raises
         ------
@@ -94,7 +93,7 @@ class ProjectionResults(Results):
 
 
 def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Verdict]:
-    """A verdict for each kind of weights; `decay` applies if the design declares none."""
+    """A verdict on each kind of weights; `decay` is used if the design does not declare a decay."""
     decay = question.profile.usable_decay if decay is None else decay
     why = refusal(lambda: question.chosen)
     default = ""
@@ -176,7 +175,7 @@ def _fit(
 
 
 def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatArray, BoolArray]:
-    """AIPW scores for the effect in the rounds used, and whether an earlier reward existed; shape (n,)."""
+    """AIPW scores for the effect in the rounds used, and whether there was an earlier reward; shape (n,)."""
     reward, kept, chosen = question.profile.log.arrays.reward, question.kept, question.chosen
     assert question.profile.propensity is not None
     origin = float(reward[kept[0]])
@@ -192,12 +191,12 @@ def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatA
 
 
 def _own_past(model: Outcome) -> bool:
-    """Whether predictions also use a unit's own earlier rounds."""
+    """Whether predictions may use a unit's own earlier rounds."""
     return not isinstance(model.values, str) and model.start > 0
 
 
 def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> None:
-    """Refuse options that clustered errors do not support, such as predictions from a unit's own past."""
+    """Refuse options that clustered errors do not allow, such as predictions from a unit's own past."""
     if covariance != "HC0":
         ways = ["clustering with covariance='HC0'"]
         raise InvalidForLog(f"covariance={covariance!r}", claims.NOT_BY_UNIT(), ways)

@@ -30,18 +30,19 @@ from adaptinf.texts import unlisted
 
 
 class CATEProjection:
-    """Best linear approximation, in covariates, to the effect of one arm over another.
+    """Best approximation of the effect of one arm over another by a linear function of covariates.
 
     Parameters
     ----------
     formula : str
-        Covariates, such as ``"~ age + group"``, without a response: contexts of the log, by the user's or the
-        canonical names. Transforms such as ``scale``, ``center`` and ``bs`` use the contexts of the whole
-        log.
+        Covariates, such as ``"~ age + group"``, without a response. The covariates are contexts of the log,
+        given by the user's names or the canonical names. Transforms such as ``scale``, ``center`` and ``bs``
+        use the contexts of the whole log.
     log : AdaptiveLog
         The data.
     treatment, control : label, optional
-        The arms; the control's mean is subtracted. With two arms, the second is the treatment by default.
+        The arms; the control's mean is subtracted. If the log has two arms, the second is the treatment by
+        default.
     rounds : str or array_like of bool, shape (T,), optional
         Rounds to use; by default those of phase "estimation" if the log has phases, otherwise all.
     trusted : bool
@@ -115,34 +116,35 @@ class CATEProjection:
         Parameters
         ----------
         weights : {"uniform", "combined", "two-point"}, optional
-            Weights of the scores, shared by both arms, so drift common to both arms cancels. Combined
+            Weights of the scores, which both arms share, so that drift common to both cancels. Combined
             weights, (1/e1 + 1/e0)^(-1/2), keep variances constant even if propensities fall. They are the
-            default if they are known before the round's context and therefore do not change the estimand:
-            contexts did not affect the choice, or the log has batches (the previous batch then gives the
-            weight if propensities vary within a batch), or the formula contains a separate effect for every
-            combination of contexts. Otherwise uniform weights are the default, and combined or two-point
-            weights weight contexts by their propensities.
+            default if they are known before the round's context and therefore do not change the estimand.
+            This is the case if contexts did not affect the choice, if the log has batches (if propensities
+            vary within a batch, those of the previous batch determine the weight), or if the formula contains
+            a separate effect for every combination of contexts. Otherwise, uniform weights are the default,
+            because combined or two-point weights would weight contexts by their propensities.
         decay : float, optional
-            Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights; fixed in advance. By
-            default the one declared in the log's design.
+            Exponent a in [0, 1) of the propensity floor t^-a, for two-point weights, fixed in advance. By
+            default, that of the log's design.
         covariance : {"HC0", "HC1", "HC2", "HC3"}
             The martingale sandwich, or its corrections for small samples.
         outcome : str, mapping or array_like, optional
-            Outcome model of the scores: ``"running-mean"`` (default), ``"running-ridge"`` on the contexts, or
-            your own predictions, whose row t may depend on rounds before t and on this round's context only:
-            columns of the log by arm, a frame with a column per arm, or an array of shape (T, K) with all K
-            arms in the order of ``log.arms``.
+            Outcome model of the scores: ``"running-mean"`` (the default), ``"running-ridge"`` on the
+            contexts, or your own predictions, whose row t may depend only on rounds before t and on the
+            context of round t. Predictions are given as a mapping from arms to columns, a frame with one
+            column per arm, or an array of shape (T, K) with all K arms in the order of ``log.arms``.
         ridge : float, optional
             Penalty of the running ridge, fixed in advance; 1 by default.
         null : float
             Value against which every coefficient is tested.
         keep_scores : bool
-            Keep the contributions of the rounds, for the bootstrap of `Results.conf_int_simultaneous`.
+            Whether to keep the contributions of the rounds, for the bootstrap of
+            `Results.conf_int_simultaneous`.
 
         Returns
         -------
         ProjectionResults
-            One term per column of the model matrix.
+            Results with one term for each column of the model matrix.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The request of `CATE.from_formula` for a log: the rounds, covariates and weights of a projection."""
+"""What `CATE.from_formula` asks of a log: the rounds, covariates and weights of a projection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class ProjectionQuestion:
-    """Effect of one arm over another as a function of covariates; marked (T,), pair (2,), control first."""
+    """An arm's effect over another as a function of covariates; marked (T,), pair (2,), control first."""
 
     profile: LogProfile
     formula: str
@@ -39,12 +39,12 @@ class ProjectionQuestion:
 
     @cached_property
     def propensities(self) -> FloatArray | None:
-        """Propensities of both arms in every round, as far as the log shows; shape (T, 2)."""
+        """Propensities of both arms in every round, as far as the log contains them; shape (T, 2)."""
         return arm_propensities(self.profile, self.pair)
 
     @cached_property
     def rounds(self) -> Rounds:
-        """Rounds in which both arms could be chosen."""
+        """The rounds in which both arms could be chosen."""
         log = self.profile.log
         if log.arrays.propensity is None:
             raise InvalidForLog("aipw", propensities.NEEDED(), [claims.GROUPS_INSTEAD()])
@@ -52,18 +52,18 @@ class ProjectionQuestion:
 
     @property
     def kept(self) -> IntArray:
-        """Indices of these rounds, shape (n,)."""
+        """Indices of the rounds that are used, shape (n,)."""
         return np.flatnonzero(self.rounds.keep)
 
     @cached_property
     def unit(self) -> IntArray | None:
-        """Units of these rounds, None if each has only one; shape (n,)."""
+        """Units of the rounds that are used, shape (n,); None if every unit has one round."""
         units, keep = self.profile.units, self.rounds.keep
         return None if units is None or not self.profile.repeats_in(keep) else units[keep]
 
     @cached_property
     def chosen(self) -> FloatArray:
-        """Which of the two arms was chosen in each of them; shape (n, 2)."""
+        """Indicators of the arm that was chosen in each round that is used, shape (n, 2)."""
         chosen = indicators(self.profile.log.arrays.action, self.pair)[self.kept]
         counts = chosen.sum(axis=0)
         empty = [repr(arm) for arm, n in zip((self.control, self.treatment), counts, strict=True) if n == 0]
@@ -87,7 +87,7 @@ class ProjectionQuestion:
 
     @cached_property
     def past(self) -> Past:
-        """Information known before the contexts of each round used, besides its cell if saturated."""
+        """What was known before the contexts of each round used, except its cell in saturated formulas."""
         contexts, kept = self.profile.log.arrays.context, self.kept
         cell = np.zeros(len(kept), dtype=np.int64)
         if self.saturated:
@@ -96,7 +96,7 @@ class ProjectionQuestion:
 
     @cached_property
     def combined(self) -> tuple[FloatArray, Fixed] | None:
-        """Combined weights that do not depend on the round's context, and their source; shape (n,)."""
+        """Combined weights, shape (n,), that do not depend on the round's context, and their source."""
         if self.propensities is None:
             return None
         movers = not (self.profile.context_free or self.saturated)
@@ -104,11 +104,11 @@ class ProjectionQuestion:
 
     @property
     def default_weights(self) -> str:
-        """Combined weights if they cannot change the estimand or make units dependent, else uniform ones."""
+        """Combined weights, or uniform ones if combined weights could change the estimand or link units."""
         return "uniform" if self.combined is None or self.unit is not None else "combined"
 
     def weights(self, kind: str, decay: float | None) -> FloatArray:
-        """Weights for the rounds used, shared by both arms; shape (n,)."""
+        """Weights for the rounds that are used, shape (n,), which both arms share."""
         both, kept = self.propensities, self.kept
         if both is None:
             if kind != "uniform":
@@ -121,7 +121,7 @@ class ProjectionQuestion:
 
     @property
     def alternatives(self) -> list[str]:
-        """The alternatives that error messages suggest."""
+        """The alternatives that error messages should suggest."""
         return [effects.MARK_THE_ROUNDS(), *([] if self.profile.log.releases.empty else ["released"])]
 
 

@@ -1,4 +1,4 @@
-"""Distributions, errors and lengths for projections of effect scores on covariates; influences of rounds."""
+"""Distributions, errors, lengths and influences for projections of effect scores on covariates."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def projection_law(
 
     Shapes: std_error (p,), reward (n,).
 
-    A coefficient is a sum over rounds. Its parts are the rounds of the two arms whose score raises it, the
-    rounds of the two arms whose score lowers it, and the rounds of other arms; for an indicator, these are
-    the rounds of its group, by arm. Each part has a variance and a skewness, computed from the influences of
-    its rounds, and Hall's interval. A coefficient has no standard error if a part has too few outcomes other
-    than its most common one. `pooled` are all rewards, None if rounds depend on each other; then Student's t
-    is used.
+    A coefficient is a sum over rounds. The parts of this sum are the rounds of the two arms whose scores
+    raise it, the rounds of the two arms whose scores lower it, and the rounds of other arms. For an
+    indicator, the parts are the rounds of its group, by arm. Each part has a variance and a skewness,
+    computed from the influences of its rounds, and Hall's interval. A coefficient has no standard error if a
+    part has too few uncommon outcomes. `pooled` describes all rewards; it is None if rounds depend on each
+    other, in which case Student's t is used.
     """
     if pooled is None:
         return PartsLaw.student(fit.coefficient, std_error, fit.covariance, fit.df)
@@ -55,7 +55,7 @@ def projection_law(
 
 
 def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[Said]]:
-    """Standard errors, or the reason why there are none; kept (n,); returns (p,)."""
+    """Standard errors, shape (p,), and notes on why there are none, if this is the case; kept (n,)."""
     n, p = len(kept), len(fit.coefficient)
     alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
     if n > p and 0 < len(alone) < n:
@@ -70,7 +70,7 @@ def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[S
 
 
 def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
-    """Length for the mean effect over the rounds used, which represents the projection's terms."""
+    """Expected length for the mean effect over the rounds used, which represents all terms."""
     log, kept, kind = question.profile.log, question.kept, verdict.arguments["weights"]
     both, std = question.propensities, question.profile.pooled_std
     if both is None:
@@ -90,7 +90,7 @@ def projection_length(question: ProjectionQuestion, verdict: Verdict) -> float:
 def influence_rows(
     fit: Projection, kept: IntArray, n_rounds: int, unit: IntArray | None
 ) -> dict[str, FloatArray]:
-    """Influence of every round, 0 if omitted, shape (T, p), and of units; kept, unit (n,)."""
+    """Influences of all rounds, shape (T, p), 0 for rounds that are left out, and of units."""
     rows = np.zeros((n_rounds, fit.influence.shape[1]))
     rows[kept] = fit.influence
     return {"influence": rows} if unit is None else {"influence": rows, **unit_rows(fit.influence, unit)}

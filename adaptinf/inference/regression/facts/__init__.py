@@ -1,1 +1,1 @@
-"""Facts about a log and a fit, for claims about regressions."""
+"""Facts about a log and a fit, on which claims about regressions depend."""

@@ -1,4 +1,4 @@
-"""Facts for claims about batched least squares, W-decorrelation, the ellipsoid and anytime-valid tests."""
+"""Facts about batched least squares, W-decorrelation, the ellipsoid and anytime-valid tests."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from adaptinf.inference.regression.decorrelation import Decorrelated, decorrelat
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts, some
 
 _BATCHES = 10
-"""Number of batches that a sentence lists."""
+"""Largest number of batches that a sentence lists."""
 
 
 class BatchedFacts(RegressionFacts):
-    """Which batches can be used.
+    """Facts about which batches can be used.
 
-    Whether a batch lacks rank is determined before its own rewards, but not before those of earlier batches;
-    a sum whose number of terms depends on the terms themselves has a different distribution. Therefore
-    adaptive logs with such batches are refused.
+    Whether a batch lacks rank is determined before its own rewards, but not before those of earlier batches.
+    If the number of terms of a sum depends on the terms, the sum has another distribution, so adaptive logs
+    with such batches are refused.
     """
 
     @property
     def assumes_constant(self) -> bool:
-        """Whether a drift between batches cancels."""
+        """Whether drift between batches would invalidate the method."""
         return False
 
     @cached_property
     def regressions(self) -> BatchRegressions:
-        """Regressions in the batches of the rounds used, if there are batches."""
+        """The regressions in the batches of the rounds used; refused if there are no batches."""
         assert self.data.batch is not None
         return batch_regressions(self.data.batch, self.data.x, self.data.y)
 
     @property
     def usable(self) -> BatchRegressions:
-        """Regressions in the batches that determine all coefficients."""
+        """The regressions in the batches that determine all coefficients."""
         return self.regressions.only(self.regressions.usable)
 
     @cached_property
@@ -74,7 +74,7 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def told_apart_in_each(self) -> bool:
-        """Whether this is the default, because the columns can be distinguished in every batch."""
+        """Whether the columns can be distinguished in every batch, in which case this is the default."""
         return self.data.selector is None and not first(claims.BATCHED_NEEDS, self)
 
     @property
@@ -87,7 +87,7 @@ class BatchedFacts(RegressionFacts):
 
     @property
     def test(self) -> Any:
-        """The assumed distribution of batches."""
+        """The distribution that is assumed for the statistics of batches."""
         return self.options.settings.get("test", "t")
 
     @property
@@ -108,35 +108,35 @@ class BatchedFacts(RegressionFacts):
 
 
 _LARGEST_LEFT = 0.2
-"""Share of the least-squares error that the standard errors may omit."""
+"""Largest share of the least-squares error that standard errors may ignore."""
 # A caution names these causes: scales of columns that differ tenfold, and a column that is 0 in four of five
 # rounds.
 _UNEVEN, _RARE = 10.0, 0.2
 
 
 class DecorrelationFacts(RegressionFacts):
-    """The share of the least-squares error that remains, and the columns responsible for it."""
+    """Facts about the share of the least-squares error that remains, and the columns that cause it."""
 
     @property
     def ridge(self) -> float | None:
-        """The given penalty."""
+        """The penalty that the user gave."""
         given: float | None = self.options.settings.get("ridge")
         return given
 
     @cached_property
     def solved(self) -> Decorrelated:
-        """The estimate, which requires more rounds than columns."""
+        """The decorrelated estimate, which requires more rounds than columns."""
         return decorrelated(self.data.x, self.data.y, self.ridge)
 
     @property
     def too_much_left(self) -> dict[str, Any]:
-        """The share of the error that remains, if it is too large; it depends only on the columns."""
+        """The share of the error that remains, if it is too large; it depends on the columns alone."""
         left = self.solved.left if self.data.nobs > self.data.size else 0.0
         return {} if left <= _LARGEST_LEFT else {"left": left, "cause": first(claims.CAUSES, self)}
 
     @property
     def uneven(self) -> bool:
-        """Whether the nonzero values of columns differ greatly in size."""
+        """Whether the nonzero values of the columns differ greatly in size."""
         count = np.count_nonzero(self.data.x, axis=0)
         size = np.sqrt((self.data.x**2).sum(axis=0) / np.maximum(count, 1))
         return bool(size.max() > _UNEVEN * size.min())
@@ -176,7 +176,7 @@ class DecorrelationFacts(RegressionFacts):
 
 
 class EllipsoidFacts(RegressionFacts):
-    """Known bounds on noise and coefficients."""
+    """Facts about the known bounds on the noise and the coefficients."""
 
     @property
     def sub_gaussian(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class EllipsoidFacts(RegressionFacts):
 
     @property
     def beyond_bound(self) -> dict[str, float]:
-        """A warning about the bound, which is in the units of the coefficients."""
+        """A warning if the estimate exceeds the bound, which has the units of the coefficients."""
         data = self.data
         if data.nobs <= data.size:
             return {}

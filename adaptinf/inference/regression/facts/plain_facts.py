@@ -1,4 +1,4 @@
-"""Facts for claims about ordinary least squares, uncorrected or corrected."""
+"""Facts about ordinary least squares, uncorrected or corrected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlainFacts(RegressionFacts):
 
     @cached_property
     def squares(self) -> LeastSquares:
-        """The fit shared by all covariances."""
+        """The least-squares fit that all kinds of covariance share."""
         return self.data.squares
 
     @property
@@ -57,7 +57,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def nothing_adapted(self) -> str:
-        """Whether this is the default if nothing adapted; if propensities varied, weights allow for drift."""
+        """Why nothing adapted, if this makes plain least squares the default; otherwise empty."""
         preferred = not self.data.adaptive and not self.profile.varying_propensities
         return self.profile.why_not_adaptive if preferred else ""
 
@@ -67,7 +67,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def known_stable(self) -> Stability | None:
-        """Why the estimate is asymptotically normal although the design adapts."""
+        """Why the estimate is asymptotically normal although the design adapts; None if it is not."""
         found = self.profile.stability
         return found if found is not None and found.stable and self.data.selector is None else None
 
@@ -149,7 +149,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def no_errors(self) -> str:
-        """Why there are no standard errors; empty if there are."""
+        """The reason why there are no standard errors; empty if there are."""
         return first(claims.NO_ERRORS, self)
 
     @property
@@ -188,8 +188,8 @@ class CorrectedFacts(PlainFacts):
     def correction(self) -> Correction | None:
         """The correction; None if the log permits none.
 
-        An arm recommended by the design may depend on every reward, including those that did not change any
-        action; in that case, all rounds are counted.
+        An arm that the design recommended may depend on every reward, including rewards that did not change
+        any action. In that case, all rounds are counted.
         """
         found = self.profile.correction_chosen_from(self.options.settings.get("chosen_from", "actions"))
         if found is None or self.data.selector != "recommended":
@@ -206,7 +206,7 @@ class CorrectedFacts(PlainFacts):
 
     @property
     def affordable(self) -> dict[str, float]:
-        """Whether corrected intervals are not much longer than uncorrected ones, or nothing else is valid."""
+        """How much longer corrected intervals are, if this is acceptable or if nothing else is valid."""
         data, correction = self.data, self.correction
         if correction is None or data.nobs <= data.size or correction.vacuous(_USUAL_ALPHA):
             return {}

@@ -1,4 +1,4 @@
-"""Facts for claims about every regression: rounds, contexts, units, rare outcomes."""
+"""Facts about every regression: rounds, contexts, units, and rare outcomes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from adaptinf.inference.validity.units import unit_count_cautions
 from adaptinf.typing import IntArray
 
 _CONTEXTS, _ARMS = 5, 8
-"""Number of names that a sentence lists."""
+"""Largest numbers of contexts and of arms that a sentence lists."""
 
 
 class RegressionFacts:
-    """Facts for claims about a log, and about a fit once there is one: the caller sets `fit`."""
+    """Facts about a log and, once the caller has set `fit`, about a fit."""
 
     fit: CoefficientFit
-    """The fit that notes and cautions describe, before coefficients with rare outcomes are omitted."""
+    """The fit that notes and cautions describe, before coefficients with rare outcomes are removed."""
 
     def __init__(self, data: RegressionData, profile: LogProfile, options: FitOptions | None = None) -> None:
         self.data, self.profile = data, profile
@@ -67,8 +67,9 @@ class RegressionFacts:
     def omitted(self) -> dict[str, str]:
         """Contexts that may have affected the choice of arms and are not among the columns.
 
-        The arms' rounds then have different mixes of these contexts, which no adjustment for adaptive
-        collection corrects: a context that also affects rewards appears as an effect of the arm.
+        The rounds of different arms then have different mixes of these contexts, which no adjustment for
+        adaptive collection corrects. A context that also affects rewards would appear as an effect of the
+        arm.
         """
         data, profile, log = self.data, self.profile, self.profile.log
         if profile.context_free or (profile.constant_propensities and not profile.decides_by_context):
@@ -94,7 +95,7 @@ class RegressionFacts:
 
     @property
     def never_random(self) -> str:
-        """Whether no arm was drawn at random, for a regression on several arms."""
+        """A statement that no arm was drawn at random, for regressions on several arms; otherwise empty."""
         several = len(self.arms_used) > 1
         return NEVER_RANDOM() if several and self.profile.never_random else ""
 
@@ -105,7 +106,7 @@ class RegressionFacts:
 
     @cached_property
     def drift_found(self) -> Finding | None:
-        """Drift in the residual rewards of an arm; None if it is not tested, or is harmless."""
+        """Drift in the residual rewards of an arm; None if drift is not tested, or is harmless."""
         harmless = not (self.data.adaptive or self.profile.shares_move)
         if harmless or not self.assumes_constant or self.profile.incomplete:
             return None
@@ -124,17 +125,17 @@ class RegressionFacts:
 
     @property
     def perfect(self) -> bool:
-        """Whether the fit leaves no residual variation."""
+        """Whether the fit explains all variation, so that residuals are 0."""
         return not np.all(self.fit.std_error > 0.0)
 
     @cached_property
     def rare(self) -> RareCoefficients:
-        """The coefficients that depend on rare outcomes, and the statement about them."""
+        """The coefficients that depend on rare outcomes, and the statements about them."""
         return rare_coefficients(self.data, self.fit)
 
     @cached_property
     def repeated_units(self) -> bool:
-        """Whether the log names units, and some have several of the rounds used."""
+        """Whether the log identifies units, some of which have several of the rounds used."""
         units = self.profile.log.units
         rounds = self.data.rounds
         return units is not None and len(set(units[rounds].tolist())) < len(rounds)
@@ -146,7 +147,7 @@ class RegressionFacts:
 
     @property
     def no_sandwich(self) -> bool:
-        """Whether units require a covariance that is not available under adaptive collection."""
+        """Whether the covariance that units require is not available under adaptive collection."""
         return bool(self.units_ignored) and self.data.adaptive
 
     @property
@@ -158,5 +159,5 @@ class RegressionFacts:
 
 
 def some(names: list[str], most: int) -> str:
-    """The first of some names, and whether there are more."""
+    """Text with the first of these names, and an indication if there are more."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -1,4 +1,4 @@
-"""Trends in each arm's rewards after regression on the columns, computed in few passes."""
+"""Trends in each arm's rewards after a regression on the columns, computed in a few passes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _ROUNDING = 1e-12
 # Below this, sums of products keep too few digits, so least squares use the rows themselves.
 _DETERMINED = 1e-6
 _BLOCK = 1 << 15
-"""Number of rounds whose columns are placed side by side at a time."""
+"""Number of rounds whose columns are combined in one array at a time."""
 
 
 def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
     """Trends in the residuals of K arms' rewards from least squares on the columns, in the rounds used.
 
-    Rewards and times are both replaced with their residuals from least squares on the columns within the
+    Both rewards and times are replaced with their residuals from least squares on the columns, within the
     arm's own rounds.
     """
     time = times(data.n_rounds, profile.log.arrays.batch)[data.rounds]
@@ -57,7 +57,7 @@ def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
 
 
 def _blocks(data: RegressionData, time: FloatArray) -> Iterator[tuple[slice, IntArray, FloatArray]]:
-    """Rounds with their columns, times and rewards side by side."""
+    """Blocks of rounds, with columns, times and rewards in one array."""
     for start in range(0, data.nobs, _BLOCK):
         rows = slice(start, start + _BLOCK)
         yield rows, data.action[rows], np.column_stack([data.x[rows], time[rows], data.y[rows]])
@@ -69,10 +69,10 @@ def _residual_products(
     arms: tuple[FloatArray, FloatArray, FloatArray],
     grams: FloatArray,
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Products of residuals of time and rewards, sums of squares of both, and arms with collinear columns.
+    """Products of residuals of time and rewards, their sums of squares, and arms with collinear columns.
 
-    Shapes: arms are rounds (K,), centres (K, m) and ranges (K, 2), grams (K, m, m); returns (n,), (K, 2),
-    (K,).
+    `arms` contains rounds (K,), centres (K, m) and ranges (K, 2); grams has shape (K, m, m). Returns arrays
+    of shapes (n,), (K, 2) and (K,).
     """
     count, centre, scale = arms
     size = data.size
@@ -97,7 +97,7 @@ def _residual_products(
 
 
 def _inverses(grams: FloatArray, centre: FloatArray, count: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Inverses of the arms' sums of products, from upper triangles, and arms with nearly collinear columns.
+    """Inverses of the arms' sums of products, from upper triangles, and arms with collinear columns.
 
     Shapes: grams (K, p, p), centre (K, p), count (K,); returns (K, p, p), (K,).
     """
@@ -119,7 +119,7 @@ def _inverses(grams: FloatArray, centre: FloatArray, count: FloatArray) -> tuple
 
 
 def literal_terms(x: FloatArray, both: FloatArray) -> FloatArray | None:
-    """Products of residuals and rewards of one arm, None if no residuals are left; x (n, p), both (n, 2)."""
+    """Products of an arm's residuals and rewards; None if residuals are 0; x (n, p), both (n, 2)."""
     used = x[:, x.any(axis=0)]
     if len(both) - used.shape[1] < LEAST_ROUNDS:
         return None

@@ -1,4 +1,4 @@
-"""Facts for claims about least squares weighted by propensities."""
+"""Facts about least squares weighted by propensities."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from adaptinf.typing import FloatArray
 
 
 class WeightedFacts(RegressionFacts):
-    """The data behind the fit for each arm: rounds in which it could be chosen, rewards, propensities."""
+    """Facts about the data for each arm: rounds in which it could be chosen, rewards and propensities."""
 
     @cached_property
     def gaps(self) -> str:
-        """The arm in the fit that was impossible in the most rounds, and their number; empty if none was."""
+        """The arm that was impossible in the most rounds, with their number; empty if there is none."""
         codes = self.arms_used
         counts = self.profile.impossible[codes]
         if not counts.any():
@@ -34,7 +34,7 @@ class WeightedFacts(RegressionFacts):
 
     @cached_property
     def effective(self) -> FloatArray:
-        """Effective number of equally weighted rewards of each arm, shape (k,)."""
+        """Effective number of rewards of each arm, shape (k,)."""
         data, profile, codes = self.data, self.profile, self.arms_used
         weight = np.ones(data.nobs)
         if profile.propensities is not None:
@@ -45,15 +45,15 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def smallest(self) -> float:
-        """Smallest propensity of the arms used."""
+        """The smallest propensity of the arms in the fit."""
         return float(self.profile.smallest_propensity[self.arms_used].min())
 
     @property
     def usual_weights(self) -> str:
-        """Combined if they equalise variances, as in `Contrast`; otherwise uniform.
+        """The default weights: combined if these equalise variances, as in `Contrast`; otherwise uniform.
 
-        They do not equalise variances if contexts may affect propensities from round to round, and there are
-        no batches that would fix a weight before a context is observed.
+        Combined weights do not equalise variances if contexts may affect propensities from round to round,
+        and no batches fix a weight before a context is observed.
         """
         profile = self.profile
         follows = profile.decides_by_context or not profile.context_free
@@ -76,7 +76,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def passed_over(self) -> str:
-        """Why weighting is not the default despite propensities; empty if it is, or if there are none."""
+        """Why weighting is not the default although there are propensities; otherwise empty."""
         return "" if self.data.propensity is None else first(claims.PASSED_OVER, self)
 
     @property
@@ -101,9 +101,9 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def _preferred(self) -> bool:
-        """Whether weighting is the default: propensities are the design's own, and leave enough rewards.
+        """Whether weighting is the default, which requires actual propensities and enough effective rewards.
 
-        Without batches, the chosen arm's own propensities suffice.
+        Without batches, the propensities of the chosen arms are sufficient.
         """
         return self.data.selector is None and self.data.propensity is not None and not self.passed_over
 
@@ -123,7 +123,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def is_shared(self) -> bool:
-        """One weight per round for all arms."""
+        """Whether each round has one weight for all arms."""
         return self.fit.weights in ("combined", "uniform")
 
     @property
@@ -199,7 +199,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
-        """Separate weights for each arm, which would turn a drift common to the arms into a difference."""
+        """Facts on separate weights for two arms, by which common drift would appear as a difference."""
         fixed = self.options.stationary or self.profile.constant_propensities
         return {} if self.is_shared or fixed or not self._several else {"weights": "sqrt importance"}
 
@@ -241,7 +241,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def no_errors(self) -> str:
-        """Why there are no standard errors; empty if there are."""
+        """The reason why there are no standard errors; empty if there are."""
         return first(claims.NO_ERRORS, self)
 
     @property

@@ -1,4 +1,4 @@
-"""Square roots of importance weights, separate for each arm, which keep the scores' variance stable.
+"""Square roots of importance weights, separate for each arm, which stabilise the variance of scores.
 
 References
 ----------
@@ -46,7 +46,7 @@ class WeightedFit:
 
 
 def stabilising_weights(action: IntArray, propensity: FloatArray, target: FloatArray) -> FloatArray:
-    """Square roots of importance weights; action (n,), propensity (n,), target (K,); returns (n,)."""
+    """Square roots of importance weights, shape (n,); action (n,), propensity (n,), target (K,)."""
     return np.asarray(np.sqrt(target[action] / propensity), dtype=np.float64)
 
 
@@ -62,14 +62,14 @@ def weighted_least_squares(
 
     Shapes: design (n, d), response (n,), weight (n,).
 
-    With G = sum W x x' and residuals e, the estimate is G^-1 sum W x y, and its covariance G^-1 M G^-1 with M
-    = sum W^2 e^2 x x'. If W = sqrt(target / propensity), then, given the past, W^2 transforms the
-    distribution of the round's actions into that of the target, so the conditional variance of a score, W x
-    (y - x'beta), is the same in every round for any propensities, and their sum is asymptotically normal.
-    This requires identically distributed contexts, rewards whose conditional mean is x'beta for every arm and
-    context (a projection does not suffice, because the estimated projection would depend on the
-    propensities), the same conditional variances throughout, and propensities above a floor of the order 1 /
-    T.
+    The estimate is G^-1 sum W x y with G = sum W x x'. Its covariance is G^-1 M G^-1, where M = sum W^2 e^2 x
+    x' and e are the residuals. If W = sqrt(target / propensity), then, given the past, W^2 transforms the
+    distribution of the round's actions into that of the target. The conditional variance of a score, W x (y -
+    x'beta), is therefore the same in every round, whatever the propensities, and the sum of the scores is
+    asymptotically normal. This requires identically distributed contexts, constant conditional variances, and
+    propensities above a floor of order 1 / T. Asymptotic normality also requires rewards with conditional
+    mean x'beta for every arm and context: a projection is not sufficient, because the estimated projection
+    would depend on the propensities.
     """
     root = np.sqrt(weight)
     labels = tuple(names) or tuple(map(str, range(design.shape[1])))
@@ -85,7 +85,7 @@ def weighted_least_squares(
 
 
 def fit_own(facts: WeightedFacts) -> CoefficientFit:
-    """Least squares with separate weights for each arm."""
+    """Fit least squares with separate weights for each arm."""
     data = facts.data
     if facts.gaps:
         raise InvalidForLog("weighted with sqrt weights", claims.OWN_IMPOSSIBLE(gaps=facts.gaps), ())
@@ -112,7 +112,7 @@ def fit_own(facts: WeightedFacts) -> CoefficientFit:
 
 
 def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> FloatArray:
-    """Probabilities of all the log's arms under the stabilising policy; uniform by default."""
+    """Probabilities of all arms under the stabilising policy; uniform by default."""
     codes: IntArray = np.unique(data.action)
     target = np.zeros(data.n_arms)
     if given is None:
@@ -172,4 +172,4 @@ WEIGHTED = Adjustment(
     covariances=("sandwich",),
     options=("weights", "target"),
 )
-"""Results with shared weights per round or square roots of importance weights, for logged propensities."""
+"""This adjustment weights rounds by logged propensities, with weights that arms share or separate ones."""

@@ -1,4 +1,4 @@
-"""One weight per round for all arms compared, fixed before the round's context is observed."""
+"""One weight per round for all arms that are compared, fixed before the round's context is observed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
-    """Source of the propensities that fix the weight before a round's context, also for unlogged contexts."""
+    """Which propensities fix the weight of a round before its context, even if contexts were not logged."""
     if profile.fixed_in_time or profile.propensities is None:
         return "round"
     batch = profile.log.arrays.batch
@@ -33,10 +33,10 @@ def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
 
 
 def shared_weights(profile: LogProfile, codes: IntArray, *, jointly: bool = True) -> FloatArray:
-    """Square roots of 1 / sum(1 / e) over some arms, from propensities unaffected by the round's context.
+    """Square roots of 1 / sum(1 / e) over arms, from propensities that the round's context cannot affect.
 
-    Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0; if
-    `jointly` is False, such arms are omitted from the sum instead.
+    Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0. If
+    `jointly` is False, such arms are left out of the sum instead.
     """
     assert profile.propensities is not None
     fixed, every = fixed_by(profile, codes), profile.propensities[:, codes]

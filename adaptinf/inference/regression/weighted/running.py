@@ -1,4 +1,4 @@
-"""Predictions of rewards by a regression on the same columns, refitted as rounds arrive.
+"""Predictions of rewards by a regression on the same columns, which is refitted as rounds arrive.
 
 References
 ----------
@@ -28,7 +28,8 @@ _VARIES = 1e-12
 class RunningRegression:
     """Regressions on the rounds before each block of rounds.
 
-    Shapes: origin (p,), slopes (B, p), level, low, high (B,), block (n,), -1 before any reward is known.
+    Shapes: origin (p,), slopes (B, p), level, low, high (B,), block (n,). In `block`, -1 stands for rounds
+    before any reward is known.
     """
 
     origin: FloatArray
@@ -40,11 +41,11 @@ class RunningRegression:
 
     @property
     def start(self) -> int:
-        """First round with a prediction."""
+        """The first round that has a prediction."""
         return int(np.argmax(self.block >= 0)) if np.any(self.block >= 0) else len(self.block)
 
     def predict(self, rows: FloatArray) -> FloatArray:
-        """Predictions for all rounds from replacement rows; rows (n, p); returns (n,)."""
+        """Predictions for all rounds, shape (n,), from the given rows, shape (n, p)."""
         place = np.maximum(self.block, 0)
         found = self.level[place] + np.einsum("tj,tj->t", rows - self.origin, self.slopes[place])
         return np.where(self.block >= 0, np.clip(found, self.low[place], self.high[place]), 0.0)
@@ -53,13 +54,12 @@ class RunningRegression:
 def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = None) -> RunningRegression:
     """Ridge regressions of y on x, fitted to the rounds before each of O(log n) blocks.
 
-    Shapes: x (n, p), y (n,), known (n,): the first round at which a reward is known, the next one by default.
-
-    A block is a tenth as long as all rounds before it. Columns are measured in standard deviations of the
-    rounds so far, with a penalty of 1; columns that have not varied have slope 0, so an arm without rewards
-    gets the prediction of the others. Predictions are limited to the range of the rewards so far, because a
-    slope from a few rounds whose columns hardly vary could otherwise be arbitrarily large. No prediction uses
-    a reward of its block or later.
+    Shapes: x (n, p), y (n,), known (n,). `known` is the first round at which each reward is known, by default
+    the next round. A block is a tenth as long as all rounds before it. Columns are divided by their standard
+    deviations so far, and the penalty is 1. Columns that have not varied have slope 0, so an arm without
+    rewards has the prediction of the other arms. Predictions are limited to the range of the rewards so far,
+    because a slope from a few rounds whose columns hardly vary could otherwise be arbitrarily large. No
+    prediction uses rewards of its own block or of later blocks.
     """
     n, p = x.shape
     known = np.arange(1, n + 1) if known is None else known
@@ -90,7 +90,7 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
 def _ridge(
     mean: FloatArray, gram: FloatArray, cross: FloatArray, total: float, count: int
 ) -> tuple[float, FloatArray]:
-    """Intercept at the origin, and slopes; mean, cross (p,), gram (p, p)."""
+    """The intercept at the origin, and the slopes; mean, cross (p,), gram (p, p)."""
     spread = gram - count * np.outer(mean, mean)
     size = np.sqrt(np.maximum(np.diag(spread), 0.0))
     varies = np.diag(spread) > _VARIES * np.diag(gram)
@@ -103,7 +103,7 @@ def _ridge(
 
 
 def _starts(n: int) -> IntArray:
-    """First rounds of the blocks: 0, then each later by a tenth of its rounds; returns (B,)."""
+    """First rounds of the blocks, shape (B,), which grow in length by a tenth of all rounds before."""
     found = [0]
     while (after := max(found[-1] + 1, int(found[-1] * _GROWTH))) < n:
         found.append(after)
@@ -111,11 +111,11 @@ def _starts(n: int) -> IntArray:
 
 
 Rows = Callable[[int], FloatArray]
-"""Model matrix of all rounds if each had chosen the arm with this code."""
+"""A function that returns the model matrix as if every round had chosen the arm with this code."""
 
 
 def predictions_of_arms(fitted: RunningRegression, rows: Rows, codes: IntArray, n_rounds: int) -> FloatArray:
-    """Predictions for each arm in every round; codes (k,); returns (n, k)."""
+    """Predictions for each arm in every round, shape (n, k); codes has shape (k,)."""
     found = np.empty((n_rounds, len(codes)))
     for place, code in enumerate(codes):
         found[:, place] = fitted.predict(rows(int(code)))

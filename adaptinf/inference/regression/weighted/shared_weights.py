@@ -1,12 +1,12 @@
-"""One weight per round for all arms: from the log to the fit.
+"""Regressions with one weight per round for all arms, from the log to the fit.
 
-A row x(a, c) of the model matrix depends on the arm a and on the contexts c. In a round, the differences x(a,
-c) - x(r, c) from a reference arm r contain everything that the formula implies for arms, and the difference
-of the arms' scores has mean (x(a, c) - x(r, c))'beta given the past, regardless of effects common to all
-rewards of the round. The coefficients that involve the arm therefore come from a projection of score
-differences, pair by pair, with weights of the pair that do not depend on the round's draw. The other
-coefficients come from least squares on the remainder, with one weight divided by the propensity of the arm
-that was chosen, h / e.
+A row x(a, c) of the model matrix depends on the arm a and the contexts c. The differences x(a, c) - x(r, c)
+from a reference arm r contain everything that the formula implies for arms in a round. Given the past, the
+difference between the arms' scores has mean (x(a, c) - x(r, c))'beta, whatever effects are common to all
+rewards of the round. The coefficients that involve the arm are therefore estimated by projecting the score
+differences of each pair, with weights of the pair that do not depend on the round's draw. The other
+coefficients are estimated from the remainder by least squares with weights h / e, the round's weight divided
+by the propensity of the chosen arm.
 
 References
 ----------
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 # In directions with smaller eigenvalues, the rounds contain no information.
 _NULL = 1e-10
 PairWeights = Callable[[int, int], FloatArray]
-"""Weights of the rounds for the difference between two arms, shape (n,)."""
+"""A function that returns the weights of rounds for the difference between two arms, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gap:
-    """The columns in which rows of one arm differ from those of the reference, and the differences.
+    """The columns in which rows of an arm differ from those of the reference, and the differences.
 
     Shapes: columns (m,), rows (n, m).
     """
@@ -63,10 +63,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArmColumns:
-    """Implications of a formula for arms: each arm's gap to the reference, and a basis of coefficients.
+    """What a formula implies for arms: each arm's gap to the reference, and a basis of coefficients.
 
-    Shapes: of_arms (p, q) spans the combinations of coefficients that differences of arms determine, others
-    (p, p - q) the remaining ones.
+    Shapes: of_arms (p, q), others (p, p - q). `of_arms` spans the combinations of coefficients that
+    differences between arms determine, and `others` spans the remaining combinations.
     """
 
     reference: int
@@ -77,9 +77,9 @@ class ArmColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedFit:
-    """Coefficients, with every round's contribution to their errors.
+    """Coefficients, with the contribution of every round to their errors.
 
-    Shapes: estimate, freedom, ess (p,), influence (n, p). `decided` rounds have leverage 1.
+    Shapes: estimate, freedom, ess (p,), influence (n, p). `decided` is the number of rounds with leverage 1.
     """
 
     estimate: FloatArray
@@ -91,7 +91,7 @@ class SharedFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Effects:
-    """The part determined by differences between arms; estimate, freedom (q,), influence, pull (n, q)."""
+    """The part that differences between arms determine; estimate, freedom (q,), influence, pull (n, q)."""
 
     estimate: FloatArray
     influence: FloatArray
@@ -100,7 +100,7 @@ class _Effects:
 
 
 def arm_columns(rows: Rows, codes: IntArray, actual: FloatArray, action: IntArray) -> ArmColumns | None:
-    """Differences between arms in the columns; None if they are not functions of arm and contexts alone.
+    """Differences between arms in the columns; None if these do not depend on arm and contexts alone.
 
     Shapes: codes (k,), actual (n, p), action (n,).
 
@@ -137,7 +137,7 @@ def _gaps(rows: Rows, codes: IntArray, base: FloatArray, reference: int) -> Iter
 
 
 def _bases(gram: FloatArray, moved: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Bases of the part determined by differences between arms, and of the rest; gram (p, p), moved (p,)."""
+    """Bases of the part that differences between arms determine, and of the rest; gram (p, p), moved (p,)."""
     size = len(moved)
     place = np.flatnonzero(moved)
     fixed = np.eye(size)[:, ~moved]
@@ -170,12 +170,14 @@ def shared_regression(
 ) -> SharedFit:
     """Regress y on x with weights shared by the arms.
 
-    Shapes: x (n, p), y, action (n,), own (n,), the chosen arm's propensity, common (n,), the weight h of the
-    round, outcome (n, k) by arm from the past alone, codes (k,). Scores are used from round `start` on.
+    Shapes: x (n, p), y, action, own, common (n,), outcome (n, k), codes (k,). `own` is the chosen arm's
+    propensity, `common` the weight h of the round, and `outcome` contains predictions by arm from the past
+    alone. Scores are used from round `start` on.
 
-    Without `arms`, all coefficients are estimated by least squares with weights h / e. With `arms`, those of
-    arms solve sum over pairs h d ((G_a - G_r) - d'b) = 0, where d = x(a, c) - x(r, c) and G are scores.
-    Variances are sums of squares of each round's contribution to a coefficient, through both steps.
+    Without `arms`, all coefficients are estimated by least squares with weights h / e. With `arms`, the
+    coefficients of arms solve sum over pairs h d ((G_a - G_r) - d'b) = 0, where d = x(a, c) - x(r, c) and G
+    are the scores. Variances are sums of squares of each round's contribution to a coefficient through both
+    steps.
     """
     size = x.shape[1]
     of_arms, others = (np.zeros((size, 0)), np.eye(size)) if arms is None else (arms.of_arms, arms.others)
@@ -221,7 +223,7 @@ def _effects(
     start: int,
     codes: IntArray,
 ) -> _Effects:
-    """Projections of the differences in scores, separately for each arm that shares no coefficient."""
+    """Projections of score differences, separately for each arm unless arms share coefficients."""
     n, q = len(y), arms.of_arms.shape[1]
     origin = float(y[0])
     chosen = indicators(action, codes)
@@ -258,7 +260,7 @@ def _effects(
 
 
 def _groups(arms: ArmColumns) -> Iterator[tuple[Gap, ...]]:
-    """Arms are fitted one by one if no two share a coefficient, and otherwise all together."""
+    """Groups of arms to fit: each arm alone if no two share a coefficient, and otherwise all together."""
     terms = [_terms(arms, (gap,)) for gap in arms.gaps]
     if sum(map(len, terms)) == arms.of_arms.shape[1]:
         yield from ((gap,) for gap in arms.gaps)
@@ -267,7 +269,7 @@ def _groups(arms: ArmColumns) -> Iterator[tuple[Gap, ...]]:
 
 
 def _terms(arms: ArmColumns, group: tuple[Gap, ...]) -> IntArray:
-    """Combinations of coefficients that the gaps of some arms involve."""
+    """The combinations of coefficients that the gaps of these arms involve."""
     touched = np.zeros(arms.of_arms.shape[1], dtype=bool)
     for gap in group:
         touched |= (arms.of_arms[gap.columns] != 0.0).any(axis=0)
@@ -275,13 +277,13 @@ def _terms(arms: ArmColumns, group: tuple[Gap, ...]) -> IntArray:
 
 
 _LARGEST = 2 * 10**8
-"""Largest total number of entries in the arms' model matrices for which differences are projected."""
+"""Largest total number of entries of the arms' model matrices for which differences are projected."""
 _KEPT = 4 * 10**6
-"""Largest total number of entries for which these matrices are kept during a fit: 32 MB."""
+"""Largest total number of entries for which model matrices are kept during a fit: 32 MB."""
 
 
 def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
-    """Coefficients with combined or uniform weights."""
+    """Fit coefficients with combined or uniform weights."""
     profile, codes = facts.profile, facts.arms_used
     if kind == "combined" and profile.propensities is None:
         ways = ("weights='uniform'",)
@@ -313,14 +315,14 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
 
 
 def _computed_once(data: RegressionData, codes: IntArray) -> RegressionData:
-    """The same data, whose model matrices of arms are computed once each if all together are small."""
+    """The same data with model matrices of arms that are computed only once if they are small enough."""
     if data.rows_of is None or data.nobs * data.size * len(codes) > _KEPT:
         return data
     return replace(data, rows_of=cache(data.rows_of))
 
 
 def _columns_of_arms(data: RegressionData, codes: IntArray) -> ArmColumns | None:
-    """Implications of the formula for arms; None if they are unknown or would be too large."""
+    """What the formula implies for arms; None if this is unknown or would need too much memory."""
     if data.rows_of is None or len(codes) < 2 or data.nobs * data.size * len(codes) > _LARGEST:
         return None
     return arm_columns(data.rows_of, codes, data.x, data.action)
@@ -365,9 +367,9 @@ def _shared(
 def _outcome(
     data: RegressionData, arms: ArmColumns | None, codes: IntArray, known: IntArray | None
 ) -> tuple[FloatArray, int]:
-    """Predictions for each arm from earlier rounds, and the first round that has them; returns (n, k).
+    """Predictions for each arm from earlier rounds, shape (n, k), and the first round that has them.
 
-    If the formula has no contexts, they are those of `Contrast`, running means of the arms.
+    If the formula has no contexts, predictions are running means of the arms, as in `Contrast`.
     """
     if arms is None or data.rows_of is None:
         return np.zeros((data.nobs, len(codes))), 0

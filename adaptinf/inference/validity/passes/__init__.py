@@ -1,1 +1,1 @@
-"""Sums over rounds for the checks behind every table: in NumPy, and compiled for long logs."""
+"""Sums over rounds for the checks before every table, in NumPy and, for long logs, in compiled code."""

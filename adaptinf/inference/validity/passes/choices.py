@@ -12,29 +12,29 @@ import numpy as np
 from adaptinf.typing import FloatArray, IntArray
 
 PIECES, STRETCHES = 20, 8
-"""Groups of rounds by size of the propensity, and by time."""
+"""Numbers of groups of rounds by size of the propensity, and by time."""
 _SMALL = 500_000
-"""Number of propensities up to which NumPy is fast enough that loading Numba does not pay off."""
+"""Largest number of propensities for which NumPy is faster than loading Numba."""
 
 
 class Counts(NamedTuple):
-    """Choices of each arm, with mean and variance implied by the propensities, by group; (G, K) each."""
+    """Choices of each arm by group, with mean and variance implied by the propensities; shapes (G, K)."""
 
     observed: FloatArray
     expected: FloatArray
     variance: FloatArray
 
     def total(self) -> Counts:
-        """Choices for all groups together, (K,) each."""
+        """Choices for all groups together, in arrays of shape (K,)."""
         return Counts(*(part.sum(axis=0) for part in self))
 
 
 class Choices(NamedTuple):
     """Sums over all rounds.
 
-    Shapes: pieces, by size of the propensity, stretches, by time; possible, inverse, largest, chosen (K,):
-    rounds in which an arm was possible, sum and maximum of its 1 / e there, and its sum over the rounds that
-    chose it.
+    `pieces` are counts by size of the propensity, and `stretches` are counts by time. Shapes: possible,
+    inverse, largest, chosen (K,): for each arm, the number of rounds in which it was possible, the sum and
+    the maximum of 1 / e over these, and the sum of 1 / e over the rounds that chose it.
     """
 
     pieces: Counts
@@ -98,7 +98,7 @@ def counts_by(action: IntArray, every: FloatArray, group: IntArray, groups: int)
 
 
 def _split(found: FloatArray) -> Counts:
-    """Counts filled together; found (G, K, 3)."""
+    """The three counts from one array; found (G, K, 3)."""
     return Counts(found[..., 0], found[..., 1], found[..., 2])
 
 
@@ -116,7 +116,7 @@ def _counts(
 
 
 class Chosen(NamedTuple):
-    """For each arm: sums of 1 / p and 1 / p^2 and smallest p when chosen; rounds in which it was possible."""
+    """For each arm, sums of 1 / p and 1 / p^2, smallest p when chosen, and the number of possible rounds."""
 
     inverse: FloatArray
     squares: FloatArray
@@ -125,11 +125,11 @@ class Chosen(NamedTuple):
 
 
 def chosen_of(action: IntArray, own: FloatArray, table: FloatArray | None, n_arms: int) -> Chosen:
-    """The chosen arms' propensities alone; action, own (T,), table (T, K), positive for possible arms.
+    """Sums for chosen arms' propensities; action, own (T,), table (T, K), positive for possible arms.
 
-    Rounds in which an arm may have been chosen are counted up to the last one in which it was chosen; later
-    rounds give no information, because its propensity may have fallen almost to 0. Without a table, certain
-    rounds exclude the other arms.
+    Rounds in which an arm may have been chosen are counted up to the last round in which it was chosen. Later
+    rounds give no information, because the propensity of the arm may have fallen almost to 0. Without a
+    table, rounds with propensity 1 exclude the other arms.
     """
     if len(own) > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_chosen

@@ -1,4 +1,4 @@
-"""The sums in `choices`, each in one compiled pass."""
+"""The sums in `choices`, each of which is computed in one compiled pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ def add_choices(
 ) -> None:
     """Fill choices, propensities and variances by size of the propensity and by time, and inverses.
 
-    Shapes: action (T,), every (T, K), pieces (P, K, 3), stretches (S, K, 3), inverse (K, 4), of zeros.
+    Shapes: action (T,), every (T, K), pieces (P, K, 3), stretches (S, K, 3), inverse (K, 4). The last three
+    must contain zeros.
     """
     rounds, arms = every.shape
     several, spans = pieces.shape[0], stretches.shape[0]
@@ -41,7 +42,7 @@ def add_choices(
 def add_groups(action: IntArray, every: FloatArray, group: IntArray, found: FloatArray) -> None:
     """Fill choices, propensities and variances by group.
 
-    Shapes: action, group (T,), every (T, K), found (G, K, 3), of zeros.
+    Shapes: action, group (T,), every (T, K), found (G, K, 3), which must contain zeros.
     """
     for t in range(every.shape[0]):
         for k in range(every.shape[1]):
@@ -55,8 +56,9 @@ def add_groups(action: IntArray, every: FloatArray, group: IntArray, found: Floa
 def add_chosen(action: IntArray, own: FloatArray, table: FloatArray, state: FloatArray) -> None:
     """Fill sums over the rounds in which each arm was chosen, and count rounds in which it was possible.
 
-    Shapes: action, own (T,), table (T, K), or (0, 0) if certain arms alone exclude others, state (K, 6), sums
-    of 1 / own and their squares, rounds, smallest own, from 1, certain rounds, and rounds possible so far.
+    Shapes: action, own (T,), table (T, K), or (0, 0) if only arms with propensity 1 exclude others, state (K,
+    6). The columns of `state` are the sums of 1 / own and of its square, the number of rounds, the smallest
+    value of own, which starts at 1, the number of certain rounds, and the number of possible rounds so far.
     """
     sure = 0.0
     for t in range(action.shape[0]):
@@ -87,10 +89,10 @@ def add_trends(
     scale: float,
     found: FloatArray,
 ) -> None:
-    """Fill each arm's rounds, mean times and rewards, and the sums for its slope and their squares.
+    """Fill the rounds, mean times and mean rewards of each arm, and sums of slope terms and their squares.
 
-    Shapes: action, reward (n,), time (n,), or (0,) for consecutive rounds, found (5, K), of zeros. Rewards
-    have `middle` subtracted and are divided by `scale`.
+    Shapes: action, reward (n,), time (n,), or (0,) for consecutive rounds, found (5, K), which must contain
+    zeros. `middle` is subtracted from rewards, and the differences are divided by `scale`.
     """
     rounds, even = action.shape[0], time.shape[0] == 0
     for t in range(rounds):
