@@ -1,4 +1,4 @@
-"""Pearson's statistic for equal shares, summed over several tables, with its exact moments.
+"""Tests of equal shares in all pieces of batches, by Pearson's statistic with its exact moments.
 
 References
 ----------
@@ -8,10 +8,36 @@ Dawson (1954), "A simplified expression for the variance of the chi-square funct
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import special
 
 from adaptinf.typing import FloatArray, IntArray
+
+_LEAST, _MOST = 50, 2000
+"""Rounds of a stretch, and number of stretches, at least and at most."""
+
+
+def within_pvalue(action: IntArray, n_arms: int, batch: IntArray) -> float:
+    """P-value for equal arm probabilities in all stretches of a batch, over batches; action, batch (T,).
+
+    Batches have equal stretches of 50 rounds or more, at most 2,000 in all; those with one stretch count
+    nothing. Unlike the number of runs, counts by stretch show shares that change slowly.
+    """
+    place = batch - int(batch.min(initial=0))
+    rounds = np.bincount(place)
+    starts = np.cumsum(rounds) - rounds
+    pieces = np.maximum(rounds // max(_LEAST, math.ceil(len(action) / _MOST)), 1)
+    stretch = (np.arange(len(action)) - starts[place]) * pieces[place] // rounds[place]
+    first = np.cumsum(pieces) - pieces
+    counts = np.bincount((first[place] + stretch) * n_arms + action, minlength=int(pieces.sum()) * n_arms)
+    found = np.flatnonzero(counts)
+    line, arm = np.divmod(found, n_arms)
+    owner = np.repeat(np.arange(len(pieces)), pieces)[line]
+    several = pieces[owner] > 1
+    number = counts[found].astype(np.float64)
+    return homogeneity_pvalue(owner[several], line[several], arm[several], number[several])
 
 
 def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count: FloatArray) -> float:

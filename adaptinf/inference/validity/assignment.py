@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from adaptinf.sums.homogeneity import homogeneity_pvalue
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import FloatArray, IntArray
 
 VISIBLE = 1e-6
 """A context is assumed to have determined arms if p-value times number of columns is below this value."""
@@ -91,27 +90,6 @@ def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> floa
     stratum = strata(len(action), batch, least)
     table = np.bincount(stratum * arms + arm, minlength=(int(stratum.max(initial=0)) + 1) * arms)
     return _homogeneity(table.reshape(-1, arms).astype(np.float64))
-
-
-def within_pvalue(action: IntArray, n_arms: int, batch: IntArray) -> float:
-    """P-value for equal arm probabilities in all stretches of a batch, over batches; action, batch (T,).
-
-    Batches have equal stretches of 50 rounds or more, at most 2,000 in all; those with one stretch count
-    nothing. Unlike the number of runs, counts by stretch show shares that change slowly.
-    """
-    place = batch - int(batch.min(initial=0))
-    rounds = np.bincount(place)
-    starts = np.cumsum(rounds) - rounds
-    pieces = np.maximum(rounds // max(_STRATUM, math.ceil(len(action) / _MOST_STRATA)), 1)
-    stretch = (np.arange(len(action)) - starts[place]) * pieces[place] // rounds[place]
-    first = np.cumsum(pieces) - pieces
-    counts = np.bincount((first[place] + stretch) * n_arms + action, minlength=int(pieces.sum()) * n_arms)
-    found = np.flatnonzero(counts)
-    line, arm = np.divmod(found, n_arms)
-    owner = np.repeat(np.arange(len(pieces)), pieces)[line]
-    several = pieces[owner] > 1
-    number = counts[found].astype(np.float64)
-    return homogeneity_pvalue(owner[several], line[several], arm[several], number[several])
 
 
 def shares_pvalue_of_counts(pulls: FloatArray) -> float:
@@ -188,12 +166,13 @@ def leader_test(
     q) / (p (1 - p)))^(1/2), which must be at least 4.
     """
     rows = slice(min(len(action), _MOST_LED))
-    leader, known = _leaders(action[rows], reward[rows], n_arms)
+    if len(action) < _LED:
+        return 1.0, False
+    leader, first = _leaders(action[rows], reward[rows], n_arms)
     if batch is not None:
-        place = batch[rows] - int(batch.min(initial=0))
-        start = np.searchsorted(place, place)
-        leader, known = leader[start], known[start]
-    chosen, leader = action[rows][known], leader[known]
+        start = np.searchsorted(batch[rows], batch[rows])
+        leader, first = leader[start], int(np.searchsorted(start, first))
+    chosen, leader = action[rows][first:], leader[first:]
     if len(chosen) < _LED:
         return 1.0, False
     arm, arms = _joined(chosen, np.bincount(chosen, minlength=n_arms))
@@ -207,18 +186,17 @@ def leader_test(
     return min(1.0, len(turns) * p), _SHIFT * math.sqrt(len(arm) * float(spread.max())) >= _VISIBLE_SHIFT
 
 
-def _leaders(action: IntArray, reward: FloatArray, n_arms: int) -> tuple[IntArray, BoolArray]:
-    """Arm with the highest mean of earlier rewards, and whether each arm drawn has several of them; (T,)."""
-    best = np.full(len(action), -np.inf)
-    leader, known = np.zeros(len(action), dtype=np.int64), np.ones(len(action), dtype=bool)
-    for code in np.unique(action):
-        own = action == code
-        count, total = np.cumsum(own) - own, np.cumsum(np.where(own, reward, 0.0))
-        mean = (total - np.where(own, reward, 0.0)) / np.maximum(count, 1)
-        known &= count >= _FEW_LED
-        above = mean > best
-        best[above], leader[above] = mean[above], code
-    return leader, known
+def _leaders(action: IntArray, reward: FloatArray, n_arms: int) -> tuple[IntArray, int]:
+    """Arm with the highest mean of earlier rewards (T,), and the first round before which all have ten."""
+    best, leader, first = np.full(len(action) - 1, -np.inf), np.zeros(len(action), dtype=np.int64), 0
+    for code in np.flatnonzero(np.bincount(action, minlength=n_arms)).tolist():
+        own = (action[:-1] == code).astype(np.float64)
+        count, mean = np.cumsum(own), np.cumsum(own * reward[:-1])
+        first = max(first, int(np.searchsorted(count, _FEW_LED)) + 1)
+        mean /= np.maximum(count, 1.0)
+        leader[1:][mean > best] = code
+        np.maximum(best, mean, out=best)
+    return leader, first
 
 
 def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) -> float:

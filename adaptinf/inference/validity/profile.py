@@ -29,7 +29,6 @@ from adaptinf.inference.validity.assignment import (
     runs_pvalue,
     shares_pvalue,
     strata,
-    within_pvalue,
 )
 from adaptinf.inference.validity.calibration import some_rounds
 from adaptinf.inference.validity.methods import Verdict
@@ -39,6 +38,7 @@ from adaptinf.inference.validity.stationarity import Trends, stretches_of_rows, 
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.log.validation.arm_columns import batch_cells
 from adaptinf.sums import Sums
+from adaptinf.sums.homogeneity import within_pvalue
 from adaptinf.typing import BoolArray, FloatArray
 
 Found = TypeVar("Found")

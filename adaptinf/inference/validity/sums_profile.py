@@ -11,6 +11,7 @@ import numpy as np
 
 from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
+from adaptinf.claims.arms.batched import MOVED_INSIDE
 from adaptinf.inference.distributions.sample_shape import skewness_doubt
 from adaptinf.inference.inputs.rounds import all_at_once
 from adaptinf.inference.validity.assignment import (
@@ -384,9 +385,20 @@ class SumsProfile(LogProfile):
             return None
         if (cells := self._cells_with_propensities) is not None:
             where = miscalibrated_sums(cells)
+            if not where and self._constant_doubted:
+                where = "within batches"
             return self._found(calibration_caution(where or ""), where is not None)
         z = self._frequencies
         return self._found(chosen_alone_caution(z, self.log.arms), bool(np.isfinite(z).any()))
+
+    @property
+    def _constant_doubted(self) -> bool:
+        """Whether arms' shares change within batches, although propensities are constant there.
+
+        If propensities are known, `aggregate` tests this only where they are constant.
+        """
+        p = self.sums.share_movement
+        return p is not None and p < MOVED_WITHIN
 
     @property
     def _cells_with_propensities(self) -> Cells | None:
@@ -432,8 +444,10 @@ class SumsProfile(LogProfile):
     def shares_found(self) -> Finding | None:
         """Evidence from `aggregate` that shares change within batches; None if this was not checked."""
         p = self.sums.share_movement
-        if p is None:
-            return Finding() if self.logs_propensities else None
+        if self.logs_propensities:
+            return Finding((MOVED_INSIDE(),) if self._constant_doubted else ())
+        if p is None or not self.shares_stand_in:
+            return None
         if p >= MOVED_WITHIN:
             return Finding()
         told = f"= {p:.1g}" if p > _SMALLEST else f"< {_SMALLEST:g}"

@@ -1,19 +1,31 @@
 """Whether arms' shares change within batches.
 
-The test compares counts in pieces of a batch, and is for shares that replace propensities.
+The test compares counts in pieces of a batch: by the clock if batches are periods, and otherwise, in engines
+that keep the order of rows, in stretches of rounds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from adaptinf.sums.engine.engine_tables import collected
 from adaptinf.sums.engine.periods import WITHIN
 from adaptinf.sums.engine.queries import COUNT
-from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP
-from adaptinf.sums.homogeneity import homogeneity_pvalue
+from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, REWARD
+from adaptinf.sums.homogeneity import homogeneity_pvalue, within_pvalue
+from adaptinf.typing import IntArray
 
 _HOURS = 24
+_IN_ORDER = (nw.Implementation.PANDAS, nw.Implementation.POLARS, nw.Implementation.PYARROW)
+"""Engines whose rows have an order."""
+_MOST_ROWS = 200_000
+_DOUBTED = 0.01
+"""P-value above which it need not be checked whether rows are sorted otherwise than by time."""
 
 
 def moving_pvalue(frame: pd.DataFrame) -> float:
@@ -29,6 +41,43 @@ def moving_pvalue(frame: pd.DataFrame) -> float:
     arm = np.asarray(pd.factorize(whole[ARM])[0], dtype=np.int64)
     count = whole[COUNT].to_numpy(dtype=np.float64)
     return min(1.0, len(kinds) * min(homogeneity_pvalue(stratum, kind, arm, count) for kind in kinds))
+
+
+def order_pvalue(rows: nw.LazyFrame[Any], keys: Sequence[str]) -> float | None:
+    """P-value for constant shares within batches (and groups), from rows in the order of their rounds.
+
+    The first 200,000 rows are used. None if the engine keeps no order, or if rows of batches are sorted by
+    arm or by reward.
+    """
+    frame = _first(rows, keys) if rows.implementation in _IN_ORDER else pd.DataFrame()
+    if frame.empty:
+        return None
+    groups = frame.groupby([BATCH, *keys], dropna=False, observed=True).ngroup()
+    stratum: IntArray = np.asarray(groups, dtype=np.int64)
+    order = np.argsort(stratum, kind="stable")
+    arm, labels = pd.factorize(frame[ARM])
+    stratum, arm = np.asarray(stratum[order]), np.asarray(arm[order], dtype=np.int64)
+    p = within_pvalue(arm, len(labels), stratum)
+    by_arm = p < _DOUBTED and _sorted_by(arm, stratum, len(labels))
+    return None if by_arm or (p < _DOUBTED and _ascending(frame[REWARD], order, stratum)) else p
+
+
+def _first(rows: nw.LazyFrame[Any], keys: Sequence[str]) -> pd.DataFrame:
+    """Batches, arms, rewards and groups of the first rows that are complete."""
+    frame = collected(rows.select(BATCH, ARM, REWARD, *keys).head(_MOST_ROWS))
+    return frame[frame[[BATCH, ARM]].notna().all(axis=1)]
+
+
+def _sorted_by(arm: IntArray, stratum: IntArray, n_arms: int) -> bool:
+    """Whether arms of batches are in blocks, with at most twice as many runs as arms."""
+    changes = np.count_nonzero((stratum[1:] != stratum[:-1]) | (arm[1:] != arm[:-1]))
+    return bool(changes + 1 <= 2 * len(np.unique(stratum * n_arms + arm)))
+
+
+def _ascending(reward: pd.Series[float], order: IntArray, stratum: IntArray) -> bool:
+    """Whether rewards only rise, or only fall, within batches."""
+    steps = np.diff(reward.to_numpy(dtype=np.float64)[order])[stratum[1:] == stratum[:-1]]
+    return bool(np.all(steps >= 0.0) or np.all(steps <= 0.0))
 
 
 def together(frame: pd.DataFrame) -> pd.DataFrame:

@@ -15,9 +15,8 @@ import adaptinf as ai
 from adaptinf.claims.arms.batched import MOVED_INSIDE
 from adaptinf.claims.propensities import NOT_FOLLOWED, RIGHT
 from adaptinf.claims.stationarity import BOTH_MOVED
-from adaptinf.inference.validity.assignment import within_pvalue
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.sums.homogeneity import homogeneity_pvalue
+from adaptinf.sums.homogeneity import homogeneity_pvalue, within_pvalue
 
 STATED: dict[str, Any] = {"action": "arm", "reward": "y", "context": "x", "propensity": 0.5}
 
