@@ -297,7 +297,7 @@ class Planning(PlannedTrial):
         >>> plan = ai.Plan(coin, arms=["A", "B"], treatment="B", control="A", looks=[100, 200])
         >>> log = coin.run(ai.environments.NormalArms([0.0, 0.3]), horizon=100, rng=0)
         >>> round(plan.information(log), 1)
-        21.2
+        20.9
         """
         require_log("Plan.information", log, incomplete=True)
         return self.information_now(log)
