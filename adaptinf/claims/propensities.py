@@ -55,8 +55,8 @@ UNIFORM_FOR_CONTEXTS = Claim(
 
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
-    "assignment frequencies do not match the logged propensities ({where}, p < {alarm:g}), so weighted "
-    "estimates are unreliable; use diagnose to look for incorrectly logged propensities or missing "
+    "assignment frequencies do not match the logged propensities ({where}, p < {alarm:g}), so estimates "
+    "that rely on them are unreliable; use diagnose to look for incorrectly logged propensities or missing "
     "rounds",
     "caution",
 )

@@ -34,7 +34,7 @@ from adaptinf.sums.engine.engine_tables import (
     waiting,
 )
 from adaptinf.sums.engine.first_rows import first_rows, moves, usual_values
-from adaptinf.sums.engine.movement import moving_pvalue, together
+from adaptinf.sums.engine.movement import moving_pvalue, order_pvalue, together
 from adaptinf.sums.engine.periods import WITHIN, check_times, check_zone, in_periods, instants_of
 from adaptinf.sums.engine.queries import (
     COUNT,
@@ -371,6 +371,8 @@ def _summed(asked: _Asked) -> tuple[pd.DataFrame, bool, float | None]:
     if WITHIN in frame:
         moved, frame = moving_pvalue(frame), together(frame)
     fine = sound(frame, *about)
+    if fine and moved is None and (columns.shares or constant(frame, columns)):
+        moved = order_pvalue(asked.read, asked.keys)
     if columns.shares or asked.weighted:
         return frame, fine, moved
     if fine and constant(frame, columns):

@@ -150,7 +150,8 @@ class Sums(WithFurther, Grouped, Promises):
         Whether the table has batches.
     share_movement : float or None
         P-value for the hypothesis that arms' shares are constant within batches. The p-value is known only if
-        `aggregate` truncated times and found no propensities; otherwise None.
+        `aggregate` truncated times and found no propensities, or read rows in their order (from pandas,
+        Polars or Arrow) whose propensities are unknown or constant within batches; otherwise None.
 
     Raises
     ------

@@ -35,14 +35,15 @@ REASON = Claim(
     "(and exact if rewards are normal)",
     "reason",
 )
+CONSTANT_SHARES = Claim(
+    "always",
+    "assignment probabilities are constant within batches",
+    "assumes",
+    check="profile.shares_found",
+    short="constant shares within batches",
+)
 ASSUMES = (
-    Claim(
-        "always",
-        "assignment probabilities are constant within batches",
-        "assumes",
-        check="profile.shares_found",
-        short="constant shares within batches",
-    ),
+    CONSTANT_SHARES,
     Claim(
         "always",
         "the difference between the arm means is constant over time (parallel drift is allowed)",

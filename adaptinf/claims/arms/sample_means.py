@@ -91,7 +91,7 @@ EXACT_NEEDS = (
     ),
 )
 EXACT_REASONS = (Claim("not_adaptive", "rewards are binary, and {why}", "reason"),)
-EXACT_ASSUMES = (NOT_ADAPTIVE, ONE_RATE, contexts.NO_PART)
+EXACT_ASSUMES = (Part("propensities_right", "assumes"), NOT_ADAPTIVE, ONE_RATE, contexts.NO_PART)
 EXACT_CAUTIONS = (Part("shares_moved", "caution"), Part("absences", "caution"))
 """With exact binomial tests."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.claims.logs.statements import NOT_ADAPTIVE
 from adaptinf.claims.privacy import releases
 
 NEITHER_ARM = Claim(
@@ -73,7 +74,10 @@ DRIFT_ALLOWED = Claim(
 )
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Claims for a row of `recommend` that uses unadjusted means of rounds with fixed probabilities."""
+DIFFERENCE_ASSUMES = (*propensities.ASSUMES, NOT_ADAPTIVE)
+"""Assumptions of differences in means, about how arms were assigned."""
 DIFFERENCE = (
+    *DIFFERENCE_ASSUMES,
     Part("rounds_notes", "note"),
     ADJUSTED,
     Part("gap_notes", "note"),

@@ -21,7 +21,7 @@ NOT_ADAPTIVE = Claim(
 )
 REACTED = Claim(
     "inference.validity.profile.LogProfile.reaction_found",
-    "arms appear to have been dropped after low rewards (p = {p:.1g}), contrary to adaptive=False, so "
+    "arms appear to have been chosen by earlier rewards (p = {p:.1g}), contrary to adaptive=False, so "
     "sample means may be biased; omit adaptive=False to use methods for adaptive assignment",
     "caution",
 )

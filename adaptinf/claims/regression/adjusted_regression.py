@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.arms.batched import NO_BATCHES
+from adaptinf.claims.arms.batched import CONSTANT_SHARES, NO_BATCHES
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
@@ -51,6 +51,7 @@ CONSTANT_IN_A_BATCH = Claim(
     "caution",
 )
 BATCHED = (
+    CONSTANT_SHARES,
     regressions.CONSTANT,
     Claim(
         "always",
@@ -217,10 +218,12 @@ NEEDS_A_FIXED_DESIGN = Claim(
 )
 ANYTIME_NEEDS = (NEEDS_A_FIXED_DESIGN,)
 ANYTIME = (
+    Part("propensities_right", "assumes"),
     Claim(
         "always",
         "rewards did not influence later arm assignments or covariates",
         "assumes",
+        check="profile.reaction_found",
         short="assignment did not depend on rewards",
     ),
     regressions.LINEAR,

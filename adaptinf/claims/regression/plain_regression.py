@@ -42,6 +42,7 @@ NAIVE_BASELINE = Claim(
     "note",
 )
 NONE_SAYS = (
+    Part("propensities_right", "assumes"),
     NOT_ADAPTIVE,
     Part("contexts_fixed", "assumes"),
     Part("contexts_without_part", "assumes"),

@@ -79,7 +79,8 @@ def _assess_difference(question: GroupQuestion, *, pooled: bool = False) -> list
     if why := facts.rounds_refusal:
         return [Verdict(name, "not valid", rank, call, why)]
     reason = sentence(said(claims.DIFFERENCE_REASONS, facts))
-    return [Verdict(name, "asymptotic", rank, call, reason, tuple(said(claims.SAME_EFFECT, facts)))]
+    assumed = tuple(said((*claims.DIFFERENCE_ASSUMES, *claims.SAME_EFFECT), facts))
+    return [Verdict(name, "asymptotic", rank, call, reason, assumed)]
 
 
 def _fit_difference(question: GroupQuestion, *, pooled: bool = False) -> GroupFit:

@@ -29,10 +29,14 @@ _SPAN = 1e-8
 MOVED = 1e-3
 """The arms' shares of the rounds are assumed to have changed if the p-value is below this value."""
 REACTS = 1e-3
-"""Arms are assumed to be abandoned after low rewards if the p-value is below this value."""
+"""P-value below which arms are assumed to be chosen by earlier rewards, over both tests of this."""
+REACTS_BESIDE = 1e-4
+"""The p-value used instead if the arms' shares change, because those may agree with the leader by chance."""
 SHORT = 10
 """Number of rounds in a stretch that is so short that a level which changes by the hour is nearly
 constant."""
+_LED, _FEW_LED, _MOST_LED = 100, 10, 100_000
+_SHIFT, _VISIBLE_SHIFT = 0.3, 4.0
 _LEAST_EXPECTED = 5.0
 """Expected number of rounds of the rarest arm per stretch that a chi-squared approximation needs."""
 
@@ -143,6 +147,56 @@ def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
     if np.count_nonzero(gap) < _LEAST_ROUNDS:
         return math.nan
     return float(special.ndtr(-gap.sum() / math.sqrt(float(gap @ gap))))
+
+
+def leader_test(
+    action: IntArray, reward: FloatArray, n_arms: int, batch: IntArray | None, *, local: bool
+) -> tuple[float, bool]:
+    """P-value for arms chosen regardless of which arm has had the highest mean reward; 1 if too short.
+
+    Shapes: action, reward, batch (T,). With batches, means are those before the batch.
+
+    The leader is known before each round, so it is tested like a context: over all rounds if arms' shares
+    are constant, and otherwise (`local`) within stretches of 100 rounds, because shares that change at times
+    fixed in advance may agree with changes of the leader over longer ones. Stretches are divided at two
+    places, so that a change between two of them is within another. The first 100,000 rounds are used.
+
+    It is also returned whether the test would probably detect an arm whose share is .3 higher while it leads:
+    with share p of the n rounds and q of the leads, this shifts a standard normal statistic by .3 (n q (1 -
+    q) / (p (1 - p)))^(1/2), which must be at least 4.
+    """
+    rows = slice(min(len(action), _MOST_LED))
+    if len(action) < _LED:
+        return 1.0, False
+    leader, first = _leaders(action[rows], reward[rows], n_arms)
+    if batch is not None:
+        start = np.searchsorted(batch[rows], batch[rows])
+        leader, first = leader[start], int(np.searchsorted(start, first))
+    chosen, leader = action[rows][first:], leader[first:]
+    if len(chosen) < _LED:
+        return 1.0, False
+    arm, arms = _joined(chosen, np.bincount(chosen, minlength=n_arms))
+    level, levels = _joined(leader, np.bincount(leader, minlength=n_arms))
+    turns = [np.zeros(len(arm), dtype=np.int64)]
+    if local:
+        turns = [(np.arange(len(arm)) + shift) // _LED for shift in (0, _LED // 2)]
+    p = min(association_pvalue(one, level, levels, arm, arms) for one in turns)
+    led, drawn = (np.bincount(part, minlength=n_arms) / len(part) for part in (leader, chosen))
+    spread = np.where(drawn > 0.0, led * (1.0 - led), 0.0) / np.maximum(drawn * (1.0 - drawn), 1.0 / len(arm))
+    return min(1.0, len(turns) * p), _SHIFT * math.sqrt(len(arm) * float(spread.max())) >= _VISIBLE_SHIFT
+
+
+def _leaders(action: IntArray, reward: FloatArray, n_arms: int) -> tuple[IntArray, int]:
+    """Arm with the highest mean of earlier rewards (T,), and the first round before which all have ten."""
+    best, leader, first = np.full(len(action) - 1, -np.inf), np.zeros(len(action), dtype=np.int64), 0
+    for code in np.flatnonzero(np.bincount(action, minlength=n_arms)).tolist():
+        own = (action[:-1] == code).astype(np.float64)
+        count, mean = np.cumsum(own), np.cumsum(own * reward[:-1])
+        first = max(first, int(np.searchsorted(count, _FEW_LED)) + 1)
+        mean /= np.maximum(count, 1.0)
+        leader[1:][mean > best] = code
+        np.maximum(best, mean, out=best)
+    return leader, first
 
 
 def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) -> float:

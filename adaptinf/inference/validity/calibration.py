@@ -3,12 +3,12 @@
 Let e be the probabilities of the arms given the past and the context. Sums of 1{A = a} - e(a) over rounds
 that are selected by the past and the context are martingales for every design, and their predictable variance
 is the sum of e (1 - e). Sums are computed for rounds selected by the propensity itself, by time and by
-contexts, and for all rounds together. The sums are also computed with weights 1 / e(a), where the variance is
-the sum of 1 / e - 1. If only the propensities p of the chosen arms are known, the sum of 1{A = k} / p - 1
-over the rounds in which arm k was possible is also a martingale. Its variance is estimated without bias by
-the sum of 1{A = k} (1 - p) / p^2. If an arm was added late, but is treated as possible before, its sum is far
-below
-0. Both tests are fast enough for every fit.
+contexts, and for all rounds together. Time is divided twice: into eighths of the log, which show drift, and
+into stretches of about 50 rounds, which show cycles. The sums are also computed with weights 1 / e(a), where
+the variance is the sum of 1 / e - 1. If only the propensities p of the chosen arms are known, the sum of
+1{A = k} / p - 1 over the rounds in which arm k was possible is also a martingale. Its variance is estimated
+without bias by the sum of 1{A = k} (1 - p) / p^2. If an arm was added late, but is treated as possible
+before, its sum is far below 0. Both tests are fast enough for every fit.
 
 References
 ----------
@@ -17,6 +17,7 @@ Brown (1971), "Martingale central limit theorems".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,7 @@ _FEWEST = 100
 _LARGEST_STEP = 0.2
 """Largest contribution of a round, in standard deviations, for a sum of inverse propensities to be normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
+_STRETCH, _MOST_STRETCHES = 50, 2000
 _WITHIN_BATCHES = "within batches"
 _IN_ORDER = "by order of rounds"
 _SAME = 1e-9
@@ -89,17 +91,9 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
     """
     rows = some_rounds(log.n_rounds if draws is None else len(draws), log.n_arms)
     rows = rows if draws is None else draws[rows]
-    arrays = log.arrays
-    assert arrays.propensity is not None
-    action = arrays.action[rows]
-    if arrays.propensities is not None:
-        every = arrays.propensities[rows]
-    elif log.n_arms == 2:
-        own = arrays.propensity[rows]
-        every = np.where(action[:, None] == np.arange(2), own[:, None], 1.0 - own[:, None])
-    else:
-        return None
-    if len(every) < _FEWEST:
+    arrays, action = log.arrays, log.arrays.action[rows]
+    every = _every_propensity(log, rows)
+    if every is None or len(every) < _FEWEST:
         return None
     found = choices_of(action, every)
     if not np.any(found.stretches.total().variance >= _LEAST_VARIANCE):
@@ -111,7 +105,10 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
         return "overall"
     if excess_pvalue(*found.pieces) < each:
         return "by size of propensity"
-    if excess_pvalue(*found.stretches) < each:
+    size = max(_STRETCH, math.ceil(len(action) / _MOST_STRETCHES))
+    stretch = np.arange(len(action)) // size
+    by_stretch = counts_by(action, every, stretch, int(stretch[-1]) + 1)
+    if excess_pvalue(*found.stretches) < each or excess_pvalue(*by_stretch) < each:
         return "over time"
     for name in names:
         level, levels = context_levels(np.asarray(arrays.context[name])[rows])
@@ -120,9 +117,31 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
     return ""
 
 
+def _every_propensity(log: AdaptiveLog, rows: slice | IntArray) -> FloatArray | None:
+    """Every arm's propensities in some rounds, as far as those of the chosen arms imply them; (n, K)."""
+    arrays = log.arrays
+    assert arrays.propensity is not None
+    if arrays.propensities is not None:
+        return arrays.propensities[rows]
+    action, own = arrays.action[rows], arrays.propensity[rows]
+    if log.n_arms == 2:
+        return np.where(action[:, None] == np.arange(2), own[:, None], 1.0 - own[:, None])
+    if not bool(constant_over_time(log)):
+        return None
+    each = np.zeros(log.n_arms)
+    each[arrays.action] = arrays.propensity
+    return np.broadcast_to(each, (len(action), log.n_arms))
+
+
+def constant_over_time(log: AdaptiveLog) -> bool:
+    """Whether each chosen arm always has one propensity, and these sum to 1."""
+    action, own = log.arrays.action, log.arrays.propensity
+    return own is not None and bool(full_batches(np.zeros_like(action), action, own, log.n_arms).all())
+
+
 def _tests(log: AdaptiveLog) -> int:
-    """Number of tests: by inverse propensities, size, time, each context, and order of rounds."""
-    return 4 + min(len(log.arrays.context), _CONTEXTS)
+    """Tests by inverse propensities, size, time (two), each context, and order of rounds."""
+    return 5 + min(len(log.arrays.context), _CONTEXTS)
 
 
 def _level_of_each(tests: int) -> float:
@@ -159,10 +178,10 @@ def _overall_pvalues(found: Choices) -> tuple[float, float]:
 
 
 def miscalibrated_sums(cells: Cells) -> str | None:
-    """How choices deviate from propensities in sums, with batches selected by mean propensity and time."""
+    """How choices deviate from propensities in sums, by mean propensity, by time, and from batch to batch."""
     if not np.any(cells.spread.sum(axis=0) >= _LEAST_VARIANCE):
         return None
-    rounds, each = cells.rounds[:, None], _level_of_each(2)
+    rounds, each = cells.rounds[:, None], _level_of_each(3)
     total = np.zeros_like(cells.pulls, dtype=np.int64)
     if _pvalue_of_groups(cells, total, 1) < _OVERALL * ALARM:
         return "overall"
@@ -170,8 +189,12 @@ def miscalibrated_sums(cells: Cells) -> str | None:
     if _pvalue_of_groups(cells, pieces, PIECES) < each:
         return "by size of propensity"
     time = (np.cumsum(rounds) - cells.rounds) * STRETCHES // cells.rounds.sum()
-    stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
-    return "over time" if _pvalue_of_groups(cells, stretches, STRETCHES) < each else ""
+    batches = np.arange(len(rounds))[:, None] * min(len(rounds), _MOST_STRETCHES) // len(rounds)
+    for place in (time.astype(np.int64)[:, None], batches):
+        group = np.broadcast_to(place, pieces.shape)
+        if _pvalue_of_groups(cells, group, int(place[-1, 0]) + 1) < each:
+            return "over time"
+    return ""
 
 
 def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
@@ -330,10 +353,7 @@ class PropensityFacts(UnitFacts):
         """Whether propensities are not estimates and are constant over all rounds for every arm."""
         if self.estimated or self.varying_propensities or self.propensity is None:
             return False
-        action = self.log.arrays.action
-        return self.knows_every_propensity or bool(
-            full_batches(np.zeros_like(action), action, self.propensity, self.log.n_arms).all()
-        )
+        return self.knows_every_propensity or constant_over_time(self.log)
 
     @cached_property
     def varying_propensities(self) -> bool:
@@ -363,9 +383,9 @@ class PropensityFacts(UnitFacts):
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
         where = miscalibration(self.log, draws)
         if where == "" and draws is None and self._order_pvalue < _level_of_each(_tests(self.log)):
-            where = _WITHIN_BATCHES if self.log.arrays.batch is not None else _IN_ORDER
+            where = _IN_ORDER if self.log.arrays.batch is None or self._never_move else _WITHIN_BATCHES
         told, asked = calibration_caution(where or ""), where is not None
-        if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
+        if where is None and not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
             z = self._frequencies
             told, asked = chosen_alone_caution(z, self.log.arms), bool(np.isfinite(z).any())
         return self._found(told, asked)
@@ -378,17 +398,17 @@ class PropensityFacts(UnitFacts):
 
     @property
     def _order_pvalue(self) -> float:
-        """P-value for the number of runs, in batches or overall, if propensities are constant; otherwise 1.
+        """P-value for the number of runs at constant propensities, or at those of each batch; otherwise 1.
 
         If propensities were computed from counts of arms, for example as shares of the day, the counts always
         match them, so only the order of rounds can show that propensities are wrong.
         """
         arrays, n_arms = self.log.arrays, self.log.n_arms
-        if arrays.propensities is None:
-            return 1.0
         rows = some_rounds(self.log.n_rounds, n_arms)
-        every, action = arrays.propensities[rows], arrays.action[rows]
-        batch = None if arrays.batch is None else arrays.batch[rows]
+        every, action = _every_propensity(self.log, rows), arrays.action[rows]
+        if every is None:
+            return 1.0
+        batch = None if arrays.batch is None or self._never_move else arrays.batch[rows]
         return 1.0 if len(moves(every, batch, _SAME)) else runs_pvalue(action, n_arms, batch)
 
     @property

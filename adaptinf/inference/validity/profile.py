@@ -19,9 +19,11 @@ from adaptinf.inference.inputs.rounds import moves, stays
 from adaptinf.inference.validity.assignment import (
     MOVED,
     REACTS,
+    REACTS_BESIDE,
     SHORT,
     VISIBLE,
     deciding_context,
+    leader_test,
     pooling_pvalue,
     reaction_pvalue,
     runs_pvalue,
@@ -34,7 +36,9 @@ from adaptinf.inference.validity.pieces import RowPieces
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.stationarity import Trends, stretches_of_rows, times, trends_of_rows
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
+from adaptinf.log.validation.arm_columns import batch_cells
 from adaptinf.sums import Sums
+from adaptinf.sums.homogeneity import within_pvalue
 from adaptinf.typing import BoolArray, FloatArray
 
 Found = TypeVar("Found")
@@ -133,12 +137,12 @@ class LogProfile(RowPieces):
         known = self.knows_propensities and not self.estimated
         if known or self.repeated_units:
             return self.varying_propensities
-        return min(self._shares_pvalue, self._runs_pvalue) < MOVED / 2.0
+        return min(self._shares_pvalue, self._inside_pvalue) < MOVED / 2.0
 
     @cached_property
     def shares_move_in_batches(self) -> bool:
         """Whether shares change within batches, where batched least squares assumes constant shares."""
-        return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
+        return self.batched and self.shares_move and self._inside_pvalue < MOVED / 2.0
 
     @cached_property
     def shares_found(self) -> Finding | None:
@@ -149,9 +153,21 @@ class LogProfile(RowPieces):
         """
         if not self.batched or (self.repeated_units and not self.logs_propensities):
             return None
-        if self.logs_propensities or self._runs_pvalue >= MOVED / 2.0:
+        if self.repeated_units or self._may_move_inside or self._inside_pvalue >= MOVED / 2.0:
             return Finding()
         return Finding((MOVED_INSIDE(),))
+
+    @property
+    def _may_move_inside(self) -> bool:
+        """Whether the log's propensities allow for shares that change within batches."""
+        if not self.logs_propensities or self._never_move:
+            return False
+        if self.knows_every_propensity:
+            return bool(self.moving_batches.any())
+        arrays = self.log.arrays
+        assert arrays.batch is not None
+        assert arrays.propensity is not None
+        return bool(batch_cells(arrays.batch, arrays.action, arrays.propensity, self.log.n_arms).moved.any())
 
     @cached_property
     def _shares_pvalue(self) -> float:
@@ -160,10 +176,16 @@ class LogProfile(RowPieces):
         return shares_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
     @cached_property
-    def _runs_pvalue(self) -> float:
-        """P-value, from runs of arms, for constant probabilities of arms within batches or overall."""
-        arrays = self.log.arrays
-        return runs_pvalue(arrays.action, self.log.n_arms, arrays.batch)
+    def _inside_pvalue(self) -> float:
+        """P-value for arms drawn with equal probabilities within batches, or overall if there are none.
+
+        It is based on runs and, within batches, on counts by stretch.
+        """
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        runs = runs_pvalue(arrays.action, n_arms, arrays.batch)
+        if arrays.batch is None:
+            return runs
+        return min(1.0, 2.0 * min(runs, within_pvalue(arrays.action, n_arms, arrays.batch)))
 
     @cached_property
     def states_not_adaptive(self) -> bool:
@@ -172,21 +194,25 @@ class LogProfile(RowPieces):
 
     @cached_property
     def reaction_found(self) -> Finding | None:
-        """Evidence that rewards affect whether an arm is chosen again, in a log that excludes this.
+        """Evidence that rewards affect which arms are chosen later, in a log that excludes this.
 
-        None if this cannot be observed. Within batches, choices cannot depend on rewards, but choices in the
-        next batch may.
+        None if this cannot be observed. If arms' shares change, a lack of evidence shows little: only sudden
+        changes can be told from those that were fixed in advance.
         """
         if not self.states_not_adaptive or self.repeated_units or self.incomplete:
             return None
-        p = self._reaction_pvalue
-        if p < REACTS:
+        p, told = self._reaction_test
+        if p < (REACTS_BESIDE if self.shares_move else REACTS):
             return Finding((statements.REACTED(p=p),))
-        return None if self.batched or math.isnan(p) else Finding()
+        return Finding() if told and not self.shares_move else None
 
     @cached_property
-    def _reaction_pvalue(self) -> float:
-        return reaction_pvalue(self.log.arrays.action, self.log.arrays.reward)
+    def _reaction_test(self) -> tuple[float, bool]:
+        """P-value for arms kept regardless of their last reward and leader, and whether it tells much."""
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        kept = reaction_pvalue(arrays.action, arrays.reward)
+        led, told = leader_test(arrays.action, arrays.reward, n_arms, arrays.batch, local=self.shares_move)
+        return (led if math.isnan(kept) else min(1.0, 2.0 * min(kept, led))), told
 
     @cached_property
     def pooling_pvalue(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
+from adaptinf.claims.arms.batched import MOVED_INSIDE
 from adaptinf.inference.distributions.sample_shape import skewness_doubt
 from adaptinf.inference.inputs.rounds import all_at_once
 from adaptinf.inference.validity.assignment import (
@@ -382,11 +383,32 @@ class SumsProfile(LogProfile):
         # Rounds of one unit share a draw, so the tests, which assume independent draws, do not apply.
         if not self.logs_propensities or self.one_draw_a_unit:
             return None
-        if self.knows_every_propensity:
-            where = miscalibrated_sums(self.cells)
+        if (cells := self._cells_with_propensities) is not None:
+            where = miscalibrated_sums(cells)
+            if not where and self._constant_doubted:
+                where = "within batches"
             return self._found(calibration_caution(where or ""), where is not None)
         z = self._frequencies
         return self._found(chosen_alone_caution(z, self.log.arms), bool(np.isfinite(z).any()))
+
+    @property
+    def _constant_doubted(self) -> bool:
+        """Whether arms' shares change within batches, although propensities are constant there.
+
+        If propensities are known, `aggregate` tests this only where they are constant.
+        """
+        p = self.sums.share_movement
+        return p is not None and p < MOVED_WITHIN
+
+    @property
+    def _cells_with_propensities(self) -> Cells | None:
+        """Sums with every arm's propensities: logged, or constant and therefore those of the chosen arms."""
+        cells = self.cells
+        if self.knows_every_propensity or not self._never_move:
+            return cells if self.knows_every_propensity else None
+        every = np.broadcast_to(np.nan_to_num(self._chosen_smallest[0], nan=0.0), cells.pulls.shape)
+        expected = cells.rounds[:, None] * every
+        return replace(cells, expected=expected, spread=expected * (1.0 - every), smallest=every)
 
     @property
     def _frequencies(self) -> FloatArray:
@@ -403,14 +425,14 @@ class SumsProfile(LogProfile):
         return shares_pvalue_of_counts(self.cells.pulls)
 
     @cached_property
-    def _runs_pvalue(self) -> float:
-        """Always 1, because sums do not contain the order of rounds within batches."""
+    def _inside_pvalue(self) -> float:
+        """1: sums do not retain the order of rounds within batches."""
         return 1.0
 
     @property
-    def _reaction_pvalue(self) -> float:
-        """Always NaN, because sums do not contain the order of rewards."""
-        return math.nan
+    def _reaction_test(self) -> tuple[float, bool]:
+        """No evidence: sums do not retain the order of rewards either."""
+        return 1.0, False
 
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -422,8 +444,10 @@ class SumsProfile(LogProfile):
     def shares_found(self) -> Finding | None:
         """Evidence from `aggregate` that shares change within batches; None if this was not checked."""
         p = self.sums.share_movement
-        if p is None:
-            return Finding() if self.logs_propensities else None
+        if self.logs_propensities:
+            return Finding((MOVED_INSIDE(),) if self._constant_doubted else ())
+        if p is None or not self.shares_stand_in:
+            return None
         if p >= MOVED_WITHIN:
             return Finding()
         told = f"= {p:.1g}" if p > _SMALLEST else f"< {_SMALLEST:g}"

@@ -1,25 +1,31 @@
 """Whether arms' shares change within batches.
 
-The test compares counts in pieces of a batch, and is for shares that replace propensities.
-
-References
-----------
-Dawson (1954), "A simplified expression for the variance of the chi-square function on a contingency table"
-(the exact moments given the margins, so small counts do no harm).
+The test compares counts in pieces of a batch: by the clock if batches are periods, and otherwise, in engines
+that keep the order of rows, in stretches of rounds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
 import numpy as np
 import pandas as pd
-from scipy import special
 
+from adaptinf.sums.engine.engine_tables import collected
 from adaptinf.sums.engine.periods import WITHIN
 from adaptinf.sums.engine.queries import COUNT
-from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, REWARD
+from adaptinf.sums.homogeneity import homogeneity_pvalue, within_pvalue
+from adaptinf.typing import IntArray
 
 _HOURS = 24
+_IN_ORDER = (nw.Implementation.PANDAS, nw.Implementation.POLARS, nw.Implementation.PYARROW)
+"""Engines whose rows have an order."""
+_MOST_ROWS = 200_000
+_DOUBTED = 0.01
+"""P-value above which it need not be checked whether rows are sorted otherwise than by time."""
 
 
 def moving_pvalue(frame: pd.DataFrame) -> float:
@@ -35,6 +41,43 @@ def moving_pvalue(frame: pd.DataFrame) -> float:
     arm = np.asarray(pd.factorize(whole[ARM])[0], dtype=np.int64)
     count = whole[COUNT].to_numpy(dtype=np.float64)
     return min(1.0, len(kinds) * min(homogeneity_pvalue(stratum, kind, arm, count) for kind in kinds))
+
+
+def order_pvalue(rows: nw.LazyFrame[Any], keys: Sequence[str]) -> float | None:
+    """P-value for constant shares within batches (and groups), from rows in the order of their rounds.
+
+    The first 200,000 rows are used. None if the engine keeps no order, or if rows of batches are sorted by
+    arm or by reward.
+    """
+    frame = _first(rows, keys) if rows.implementation in _IN_ORDER else pd.DataFrame()
+    if frame.empty:
+        return None
+    groups = frame.groupby([BATCH, *keys], dropna=False, observed=True).ngroup()
+    stratum: IntArray = np.asarray(groups, dtype=np.int64)
+    order = np.argsort(stratum, kind="stable")
+    arm, labels = pd.factorize(frame[ARM])
+    stratum, arm = np.asarray(stratum[order]), np.asarray(arm[order], dtype=np.int64)
+    p = within_pvalue(arm, len(labels), stratum)
+    by_arm = p < _DOUBTED and _sorted_by(arm, stratum, len(labels))
+    return None if by_arm or (p < _DOUBTED and _ascending(frame[REWARD], order, stratum)) else p
+
+
+def _first(rows: nw.LazyFrame[Any], keys: Sequence[str]) -> pd.DataFrame:
+    """Batches, arms, rewards and groups of the first rows that are complete."""
+    frame = collected(rows.select(BATCH, ARM, REWARD, *keys).head(_MOST_ROWS))
+    return frame[frame[[BATCH, ARM]].notna().all(axis=1)]
+
+
+def _sorted_by(arm: IntArray, stratum: IntArray, n_arms: int) -> bool:
+    """Whether arms of batches are in blocks, with at most twice as many runs as arms."""
+    changes = np.count_nonzero((stratum[1:] != stratum[:-1]) | (arm[1:] != arm[:-1]))
+    return bool(changes + 1 <= 2 * len(np.unique(stratum * n_arms + arm)))
+
+
+def _ascending(reward: pd.Series[float], order: IntArray, stratum: IntArray) -> bool:
+    """Whether rewards only rise, or only fall, within batches."""
+    steps = np.diff(reward.to_numpy(dtype=np.float64)[order])[stratum[1:] == stratum[:-1]]
+    return bool(np.all(steps >= 0.0) or np.all(steps <= 0.0))
 
 
 def together(frame: pd.DataFrame) -> pd.DataFrame:
@@ -54,46 +97,3 @@ def together(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _keys(frame: pd.DataFrame, *first: str) -> list[str]:
     return [*first, *(str(name) for name in frame.columns if str(name).startswith(GROUP))]
-
-
-def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count: FloatArray) -> float:
-    """P-value of the sum of Pearson's chi-squared statistics over contingency tables, one per stratum.
-
-    All arguments have shape (n,). A cell may have several entries, whose counts are added.
-
-    Given the margins, the mean and the variance of the sum are known. The distribution of the sum is
-    approximated by that of a multiple of a chi-squared variable with the same mean and variance.
-    """
-    parts = pd.DataFrame({"stratum": stratum, "row": row, "column": column, "count": count})
-    cells = parts.groupby(["stratum", "row", "column"], as_index=False)["count"].sum()
-    by_row, by_column = (cells.groupby(["stratum", by])["count"] for by in ("row", "column"))
-    expected = by_row.transform("sum") * by_column.transform("sum")
-    size = cells.groupby("stratum")["count"].sum().to_numpy(dtype=np.float64)
-    sums = (cells["count"] ** 2 / expected).groupby(cells["stratum"]).sum().to_numpy(dtype=np.float64)
-    # With e = row column / n, Pearson's sum of (o - e)^2 / e equals n (sum o^2 / (row column) - 1), which
-    # needs only the cells that occur.
-    statistic = size * (sums - 1.0)
-    (r, inverse_r), (c, inverse_c) = (_margin(by.sum(), size) for by in (by_row, by_column))
-    usable = (size > 3.0) & (r > 1.0) & (c > 1.0)
-    if not usable.any():
-        return 1.0
-    n, r, c = size[usable], r[usable], c[usable]
-    mean = n * (r - 1.0) * (c - 1.0) / (n - 1.0)
-    (v_r, w_r), (v_c, w_c) = (
-        ((k - 1.0) * (n - k) / (n - 1.0), (inverse[usable] - k**2) / (n - 2.0))
-        for k, inverse in ((r, inverse_r), (c, inverse_c))
-    )
-    variance = 2.0 * n / (n - 3.0) * (v_r - w_r) * (v_c - w_c) + n**2 / (n - 1.0) * w_r * w_c
-    centre, spread = float(mean.sum()), float(variance.sum())
-    if spread <= 0.0:
-        return 1.0
-    # The gamma distribution with this mean and variance has shape mean^2 / variance and rate mean / variance.
-    return float(special.gammaincc(centre**2 / spread, float(statistic[usable].sum()) * centre / spread))
-
-
-def _margin(sums: pd.Series[float], size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """For each stratum, the number of entries of a margin, and the sum of their inverses times the total."""
-    stratum = sums.index.get_level_values("stratum")
-    entries = np.asarray(sums.groupby(stratum).size(), dtype=np.float64)
-    inverse = np.asarray((1.0 / sums).groupby(stratum).sum(), dtype=np.float64)
-    return entries, size * inverse

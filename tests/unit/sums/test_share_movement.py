@@ -10,13 +10,16 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.claims.propensities import SHARES_MOVE_WITHIN_BATCHES
+from adaptinf.claims.arms.batched import MOVED_INSIDE
+from adaptinf.claims.propensities import NOT_FOLLOWED, SHARES_MOVE_WITHIN_BATCHES
 from adaptinf.inference.validity.assignment import MOVED_WITHIN
-from adaptinf.sums.engine.movement import homogeneity_pvalue
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.sums.homogeneity import homogeneity_pvalue, within_pvalue
 from tests.claims_said import says
 
 ROLES = {"action": "arm", "reward": "y", "batch": "time"}
@@ -106,13 +109,15 @@ def test_false_alarms_are_rare(every: str, per_day: int, days: int) -> None:
     assert np.count_nonzero(np.array(found) < 0.1) <= 22
 
 
-def test_it_is_looked_for_only_where_shares_stand_in_for_propensities(tmp_path: Path) -> None:
+def test_it_is_looked_for_only_where_propensities_do_not_change(tmp_path: Path) -> None:
     frame = rows(1, 0.3)
-    known = frame.assign(propensity_0=0.5, propensity_1=0.5)
+    moving = np.random.default_rng(0).uniform(0.4, 0.6, len(frame))
+    known = frame.assign(propensity_0=1.0 - moving, propensity_1=moving)
     told: dict[str, Any] = {"about": {"propensity_status": "estimated"}}
-    assert ai.aggregate(known, **ROLES, every="day", **told).share_movement is None
-    days = frame.assign(time=frame["time"].dt.day_of_year)
-    assert ai.aggregate(days, **ROLES).share_movement is None
+    assert ai.aggregate(known, **ROLES, every="day").share_movement is None
+    fixed = ai.aggregate(frame.assign(propensity_0=0.5, propensity_1=0.5), **ROLES, every="day", **told)
+    assert fixed.share_movement is not None
+    assert profile_of(fixed).shares_found is None
     tables = (frame, pl.DataFrame(frame).lazy(), duckdb.from_df(frame))
     found = [ai.aggregate(table, **ROLES, every="day", centre=0.0) for table in tables]
     for sums in found[1:]:
@@ -136,3 +141,28 @@ def test_pieces_are_added_up_to_their_batches() -> None:
     due = days.groupby(["device", "time", "arm"])["y"].agg(["size", "sum"]).reset_index()
     np.testing.assert_array_equal(whole["n"], due["size"])
     np.testing.assert_allclose(whole["sum"], due["sum"], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.Table.from_pandas])
+def test_days_as_numbers_are_tested_by_the_order_of_rows(kind: Any) -> None:
+    frame = rows(4, 0.35)
+    days = frame.assign(time=frame["time"].dt.day_of_year)
+    sums = ai.aggregate(kind(days), **ROLES)
+    due = within_pvalue(days["arm"].to_numpy(), 2, days["time"].to_numpy())
+    assert sums.share_movement == pytest.approx(due, rel=1e-9)
+    assert due < 1e-20
+    assert says(ai.Contrast(sums, treatment=1, control=0).fit().cautions, SHARES_MOVE_WITHIN_BATCHES)
+    stated = days.assign(p=days["arm"].map(days["arm"].value_counts(normalize=True)))
+    contrast = ai.Contrast(ai.aggregate(kind(stated), **ROLES, propensity="p"), treatment=1, control=0)
+    assert says(contrast.fit().cautions, NOT_FOLLOWED)
+    assert says(contrast.fit("batched").cautions, MOVED_INSIDE)
+
+
+def test_rows_in_another_order_are_not_taken_for_shares_that_move() -> None:
+    days = rows(4, 0.0).assign(time=lambda frame: frame["time"].dt.day_of_year)
+    assert (ai.aggregate(days, **ROLES).share_movement or 0.0) > MOVED_WITHIN
+    for by in (["time", "arm"], ["arm", "time"], ["time", "y"]):
+        uneven = days.assign(y=days["y"] + days["arm"])
+        found = ai.aggregate(uneven.sort_values(by), **ROLES).share_movement
+        assert found is None
+    assert ai.aggregate(duckdb.from_df(days), **ROLES).share_movement is None

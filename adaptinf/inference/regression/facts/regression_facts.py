@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import Finding
+from adaptinf.claims import Finding, propensities, said
 from adaptinf.claims.contexts import NEVER_RANDOM
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.claims.units import NOT_BY_UNIT
@@ -83,6 +83,11 @@ class RegressionFacts:
         if log.context_free is False:
             left.append(claims.UNNAMED_CONTEXTS())
         return {"contexts": some(left, _CONTEXTS)} if left else {}
+
+    @property
+    def propensities_right(self) -> list[str]:
+        """The assumption if rewards cannot have affected assignment because propensities are constant."""
+        return said((propensities.RIGHT,), self) if self.profile.constant_propensities else []
 
     @cached_property
     def arms_used(self) -> IntArray:
