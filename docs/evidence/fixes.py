@@ -76,7 +76,7 @@ FIXES = (
     Fix(
         "means that must stay are stated or cautioned",
         f"{VALID}/constant_means.py",
-        "return self.profile.drift_of(self.codes)",
+        "return with_absences(self.profile.drift_of(self.codes), self.absences)",
         "return None",
         f"{UNIT}/validity/test_stationarity.py::test_alee_and_sequences_say_that_means_must_stay",
     ),

@@ -30,13 +30,12 @@ from adaptinf.inference.distributions.student_sums import MeanStudent
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.regression.anytime import anytime_coefficients
 from adaptinf.inference.regression.batched_regression import (
-    batch_regressions,
     batched_coefficients,
     drifting_wald,
 )
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.regression.least_squares import least_squares
+from adaptinf.inference.regression.least_squares import batch_regressions, least_squares
 from adaptinf.inference.regression.weighted.own_weights import stabilising_weights, weighted_least_squares
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, Environment, LinearArms, NormalArms

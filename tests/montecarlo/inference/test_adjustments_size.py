@@ -15,14 +15,13 @@ from scipy import stats
 from adaptinf.inference.distributions.student_sums import MeanStudent
 from adaptinf.inference.regression.anytime import anytime_coefficients, anytime_wald
 from adaptinf.inference.regression.batched_regression import (
-    batch_regressions,
     batched_coefficients,
     batched_wald,
     drifting_wald,
 )
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.regression.least_squares import least_squares
+from adaptinf.inference.regression.least_squares import batch_regressions, least_squares
 from adaptinf.inference.regression.weighted.own_weights import stabilising_weights, weighted_least_squares
 
 LOG_ALPHA = math.log(0.05)

@@ -11,13 +11,13 @@ from scipy import optimize, special, stats
 
 from adaptinf.inference.regression.anytime import AnytimeReference, anytime_wald
 from adaptinf.inference.regression.batched_regression import (
-    batch_regressions,
     batched_coefficients,
     batched_wald,
     drifting_wald,
 )
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
+from adaptinf.inference.regression.least_squares import batch_regressions
 from adaptinf.inference.regression.weighted.own_weights import weighted_least_squares
 
 ALPHAS = (0.2, 0.05, 1e-4)

@@ -91,7 +91,8 @@ def test_a_lift_has_no_unit() -> None:
 
 
 def regression(effect: float, slope: float) -> ai.Results:
-    arm, x = np.tile([0.0, 1.0], 200), np.repeat([-1.0, 1.0, 0.5, -0.5], 100)
+    arm = np.random.default_rng(1).permutation(np.tile([0.0, 1.0], 200))
+    x = np.repeat([-1.0, 1.0, 0.5, -0.5], 100)
     noise = np.resize([0.5, -0.3, -0.5, 0.3, 0.1], 400)
     frame = pd.DataFrame({"arm": arm.astype(int), "x": x, "y": effect * arm + slope * x + noise})
     log = ai.AdaptiveLog(frame, action="arm", reward="y", context=["x"], adaptive=False)
