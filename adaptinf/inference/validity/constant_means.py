@@ -53,6 +53,8 @@ def absences(profile: LogProfile, codes: Iterable[int]) -> tuple[str, ...]:
 
 
 def _absences(profile: LogProfile, codes: tuple[int, ...]) -> tuple[str, ...]:
+    if _always_there(profile, codes):
+        return ()
     piece, arm, number = _chosen(profile, codes)
     if not len(piece):
         return ()
@@ -77,6 +79,19 @@ def _absences(profile: LogProfile, codes: tuple[int, ...]) -> tuple[str, ...]:
         if chance < _LOG_CHANCE and not _possible(profile, code, stretch):
             told.append((code, stretch))
     return (_absent(profile, told),) if told else ()
+
+
+def _always_there(profile: LogProfile, codes: tuple[int, ...]) -> bool:
+    """Whether no arm can be missing for long, as far as this shows without further copies of the log."""
+    if profile.sums is not None or profile.repeated_units:
+        return False
+    if profile.propensities is not None:
+        return not profile.impossible[list(codes)].any()
+    if not profile.adaptive:
+        return False
+    action, total = profile.log.arrays.action, float(profile.pulls[list(codes)].sum())
+    latest = max(int(np.argmax(action == code)) for code in codes)
+    return latest < max(_LONG, _LONG_SHARE * total)
 
 
 def _entries(arm: IntArray, k: int, *, first: bool) -> list[IntArray]:
