@@ -187,8 +187,7 @@ def assumed_briefly(explanation: Explanation, most: int) -> str:
         if one.check == tables.CHECKS[""]:
             unasked.append(words)
         else:
-            scope = one.text.scope if isinstance(one.text, Said) else ""
-            asked.append(f"{words} ({one.check}{scope})")
+            asked.append(f"{words} ({_checked(one)})")
     if unasked:
         unasked[0] = f"not checkable: {unasked[0]}"
     return joined_clauses([*asked, *unasked], most)
@@ -223,11 +222,15 @@ def full_sentence(text: str) -> str:
     return f"{ended[:1].upper()}{ended[1:]}"
 
 
+def _checked(reason: Reason) -> str:
+    """Whether an assumption was checked, and what the check cannot see."""
+    return f"{reason.check}{reason.text.scope if isinstance(reason.text, Said) else ''}"
+
+
 def _item(reason: Reason) -> str:
     """A claim as a sentence, with the result of its check."""
     told = full_sentence(reason.text)
-    scope = reason.text.scope if isinstance(reason.text, Said) else ""
-    return f"{told[:-1]} ({reason.check}{scope})." if reason.check and told.endswith(".") else told
+    return f"{told[:-1]} ({_checked(reason)})." if reason.check and told.endswith(".") else told
 
 
 def _wrapped(text: str, first: str, further: str) -> list[str]:

@@ -42,7 +42,6 @@ _OF_ARMS = {
     "rmse": "Root mean squared error for {}",
 }
 _QUANTILE = re.compile(r"size_q([\d.]+)")
-_LOOKS = {"rejected_so_far": "rejected so far"}
 
 
 def characteristic_in_words(name: str, arms: Sequence[Any], *, joint: bool) -> str:
@@ -55,8 +54,3 @@ def characteristic_in_words(name: str, arms: Sequence[Any], *, joint: bool) -> s
         return f"Number of rounds, {found[1]}% quantile"
     kind, _, label = name.partition("_")
     return _OF_ARMS[kind].format(label) if kind in _OF_ARMS and label in map(str, arms) else name
-
-
-def look_in_words(name: str) -> str:
-    """A column of the table of looks in words."""
-    return _LOOKS.get(name, name)

@@ -19,7 +19,7 @@ from adaptinf.claims.logs import protocols as claims
 from adaptinf.claims.reports.answers import E20_TOPICS, FOR_AUTHORS
 from adaptinf.plans.plan_characteristics import PlanCharacteristics
 from adaptinf.plans.planned_trial import PlannedTrial
-from adaptinf.plans.planning.plan_words import characteristic_in_words, look_in_words
+from adaptinf.plans.planning.plan_words import characteristic_in_words
 from adaptinf.typing import FloatArray
 from adaptinf.version import __version__
 
@@ -223,7 +223,7 @@ class Protocol:
     @property
     def looks(self) -> pd.DataFrame:
         """What happens at each look in each scenario."""
-        return self.found.looks.rename(columns=look_in_words)
+        return self.found.looks.rename(columns=lambda name: name.replace("_", " "))
 
     def to_markdown(self, digits: int = 4) -> str:
         """The appendix as Markdown.

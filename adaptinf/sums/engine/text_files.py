@@ -16,6 +16,7 @@ from adaptinf.log.storage.delimited import check_lines, header_names, starts
 from adaptinf.log.storage.dialects import GZIP, ZSTANDARD, Dialect, decoded, separator
 from adaptinf.log.storage.text_columns import (
     COMMA_NUMERAL,
+    DOTTED,
     INFINITE,
     NUMERAL,
     Typed,
@@ -152,12 +153,12 @@ class TextFiles:
         if len(rows) <= _DISTINCT:
             return dict(rows)
         bare = f"trim({column})"
+        dotted = f"regexp_full_match({bare}, '{DOTTED}')"
         kinds = {
             "plain": f"regexp_full_match({bare}, '-?(0|[1-9][0-9]{{0,2}})')",
             "long": f"regexp_full_match({bare}, '-?[1-9][0-9]{{3,14}}')",
-            "dotted": f"regexp_full_match({bare}, '-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}')",
-            "point": f"regexp_full_match({bare}, '-?[0-9]*[.][0-9]+') AND NOT "
-            f"regexp_full_match({bare}, '-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}')",
+            "dotted": dotted,
+            "point": f"regexp_full_match({bare}, '-?[0-9]*[.][0-9]+') AND NOT {dotted}",
             "comma": f"regexp_full_match({bare}, '-?[0-9]*,[0-9]{{1,2}}|-?[0-9]*,[0-9]{{4,}}')",
             "group": f"regexp_full_match({bare}, '-?[0-9]{{1,3}}(,[0-9]{{3}})+')",
         }
